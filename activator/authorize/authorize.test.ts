@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { routed, verdictOf } from "../../test/support/authorization.ts";
+import { routed, verdictOf } from "../../test/support/labs/authorization.ts";
 import type { HeaderPair } from "../request.ts";
 import { type Authorizer, staticToken } from "./authorizer.ts";
 import { scopedTokens, verifyScopedToken } from "./scoped-token.ts";

@@ -3,9 +3,9 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { routed, verdictOf } from "../../test/support/authorization.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "../../test/support/fakes/scripted-api.ts";
+import { routed, verdictOf } from "../../test/support/labs/authorization.ts";
 import { type ReviewSettings, reviewedTokens } from "./reviewed-tokens.ts";
 
 const ada = { username: "ada", uid: "1", groups: ["team"], extra: { scope: ["all"] } };

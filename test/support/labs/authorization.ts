@@ -1,8 +1,8 @@
-import type { Authorizer, ClusterView } from "../../activator/authorize/authorizer.ts";
-import { headerCredential } from "../../activator/authorize/credential.ts";
-import { ActivatorError } from "../../activator/failures/error-codes.ts";
-import type { Routed } from "../../activator/find/find.ts";
-import type { HeaderPair, RequestHead } from "../../activator/request.ts";
+import type { Authorizer, ClusterView } from "../../../activator/authorize/authorizer.ts";
+import { headerCredential } from "../../../activator/authorize/credential.ts";
+import { ActivatorError } from "../../../activator/failures/error-codes.ts";
+import type { Routed } from "../../../activator/find/find.ts";
+import type { HeaderPair, RequestHead } from "../../../activator/request.ts";
 
 /** A sandbox as a request with headers names it. */
 export const routed: Routed = {
