@@ -29,6 +29,11 @@ export class IdleList<T> {
     return this.#oldest;
   }
 
+  /** The value that is closed beyond a limit. */
+  get next(): T | undefined {
+    return this.#oldest?.value;
+  }
+
   get newest(): Link<T> | undefined {
     return this.#newest;
   }

@@ -1,10 +1,12 @@
 import type { Clock } from "../../lib/time/clock.ts";
-import { ageMs, type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
+import { readClocks } from "../../lib/time/clock-jumps.ts";
 import type { RequestHead } from "../request.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
-import { Sweep, type Watched } from "../sweep.ts";
+import { Sweep } from "../sweep.ts";
+import { Idle, isUsable } from "./idle-connection.ts";
 import type { IdleLimits } from "./idle-limits.ts";
-import { IdleList, Link } from "./idle-list.ts";
+import { IdleList } from "./idle-list.ts";
+import { IdleShares } from "./idle-shares.ts";
 import { ByAddress, type Place, type PodAddress } from "./place.ts";
 import { PodShelf, PortShelf, restingMax } from "./shelf.ts";
 
@@ -24,15 +26,15 @@ export type CountedPort = PortShelf<Idle>;
  * Idle connections to Pods, by place; they are closed when the Pod has lost its address. No request is ever sent twice, so one is
  * sent on an idle connection only if the far side is not about to close it. The reader of an idle connection must close it at
  * its end, or when the server sends data without a request. A port keeps as many connections as it had requests at the same
- * time in the last seconds. Tenants choose the number of requests, ports and Pods, so every limit applies: beyond one, the
- * connection that has been idle longest is closed.
+ * time in the last seconds. Tenants choose the number of requests, ports and Pods, so every limit applies. Beyond one, the
+ * connection that has been idle longest is closed: of the port or the Pod, and for limits that several share, of a Pod that has most.
  */
 export class Pool {
   readonly #clock: Clock;
   readonly #sweep: Sweep;
   readonly #limits: IdleLimits;
   readonly #all = new IdleList<Idle>();
-  readonly #namespaces = new Map<string, IdleList<Idle>>();
+  readonly #shares = new IdleShares<Idle>();
   readonly #pods = new ByAddress<PodShelf<Idle>>();
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
@@ -114,7 +116,7 @@ export class Pool {
 
   /** The number of namespaces with idle connections. */
   get namespaces(): number {
-    return this.#namespaces.size;
+    return this.#shares.namespaces;
   }
 
   /** The number of idle connections. */
@@ -134,7 +136,6 @@ export class Pool {
     this.#sweep[Symbol.dispose]();
   }
 
-  /** It was taken, or its time has passed. */
   leave(entry: Idle): void {
     if (!entry.isIdle) {
       this.#sweep.remove(entry);
@@ -143,7 +144,6 @@ export class Pool {
     else this.#close(entry);
   }
 
-  /** Closes one that is not needed any more, if any. */
   giveBack({ idle }: PortShelf<Idle>, max: number): void {
     if (idle.oldest && idle.size > max) this.#release(idle.oldest.value);
   }
@@ -153,32 +153,22 @@ export class Pool {
     const { perPort, perNamespace, total } = this.#limits;
     const ofPort = this.#shelfOf(place);
     const { pod: ofPod } = ofPort;
-    const ofNamespace = this.#listOf(place.namespace);
     entry.shelf = ofPort;
     ofPort.idle.join(entry.inPort);
     if (entry.isSaid) ofPort.said.join(entry.inSaid);
     ofPod.idle.join(entry.inPod);
-    ofNamespace.join(entry.inNamespace);
     this.#all.join(entry.inAll);
     this.#trim(ofPort.idle, Math.min(perPort, ofPort.idleMax(nowMs)));
     this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
-    this.#trim(ofNamespace, perNamespace);
-    this.#trim(this.#all, total);
-  }
-
-  #listOf(namespace: string): IdleList<Idle> {
-    const known = this.#namespaces.get(namespace);
-    if (known) return known;
-    const list = new IdleList<Idle>();
-    this.#namespaces.set(namespace, list);
-    return list;
+    this.#trim(ofPod.idle.namespace, perNamespace);
+    this.#trim(this.#shares, total);
   }
 
   #shelfOf(place: Place): PortShelf<Idle> {
     const { port } = place;
     const known = this.#pods.get(place)?.ports.get(port);
     if (known) return known;
-    const pod = this.#pods.get(place) ?? new PodShelf<Idle>(this.#limits.perPod);
+    const pod = this.#pods.get(place) ?? new PodShelf<Idle>(place.namespace, this.#shares, this.#limits.perPod);
     const shelf = new PortShelf<Idle>(place, pod);
     this.#pods.set(place, pod);
     pod.ports.set(port, shelf);
@@ -186,10 +176,11 @@ export class Pool {
   }
 
   /** One was added, so one is closed at most. */
-  #trim({ size, oldest }: IdleList<Idle>, max: number): void {
-    if (size <= max || !oldest) return;
-    if (isUsable(oldest.value.socket)) this.#evicted += 1;
-    this.#release(oldest.value);
+  #trim(kept: Kept | undefined, max: number): void {
+    const next = kept && kept.size > max ? kept.next : undefined;
+    if (!next) return;
+    if (isUsable(next.socket)) this.#evicted += 1;
+    this.#release(next);
   }
 
   /**
@@ -217,74 +208,19 @@ export class Pool {
   }
 
   #forgetEmpty(place: Place): void {
-    const { namespace, port } = place;
+    const { port } = place;
     const pod = this.#pods.get(place);
     const shelf = pod?.ports.get(port);
     if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
     if (pod?.ports.size === 0) this.#pods.delete(place);
-    if (this.#namespaces.get(namespace)?.size === 0) this.#namespaces.delete(namespace);
   }
 }
 
-class Idle implements Watched {
-  sweepIndex = -1;
-  /** It stays in the sweep while in use, until the next check: most are idle again by then. */
-  isIdle = true;
-  readonly socket: WireSocket;
-  readonly place: Place;
-  readonly inPort = new Link<Idle>(this);
-  readonly inSaid = new Link<Idle>(this);
-  readonly inPod = new Link<Idle>(this);
-  readonly inNamespace = new Link<Idle>(this);
-  readonly inAll = new Link<Idle>(this);
-  /** Set while idle. */
-  shelf: PortShelf<Idle> | undefined;
-  /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
-  isSaid = false;
-  /** Whether its last request had a body. */
-  hadBody = false;
-  readonly #pool: Pick<Pool, "leave" | "giveBack">;
-  #restedAt: ClockReading = { wallMs: 0, ticksMs: 0 };
-  #lifeMs = 0;
-
-  constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave" | "giveBack">) {
-    this.socket = socket;
-    this.place = place;
-    this.#pool = pool;
-  }
-
-  rest(now: ClockReading, lifeMs: number, said: boolean): void {
-    this.isIdle = true;
-    this.#restedAt = now;
-    this.#lifeMs = lifeMs;
-    this.isSaid = said;
-  }
-
-  /** It is no longer idle, and counts in no limit. */
-  use(): void {
-    this.isIdle = false;
-    this.inPort.leave();
-    this.inSaid.leave();
-    this.inPod.leave();
-    this.inNamespace.leave();
-    this.inAll.leave();
-  }
-
-  isGood(now: ClockReading): boolean {
-    return isUsable(this.socket) && ageMs(this.#restedAt, now) < this.#lifeMs;
-  }
-
-  #isOver(nowMs: number): boolean {
-    return !isUsable(this.socket) || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
-  }
-
-  check(nowMs: number): void {
-    if (!this.isIdle || this.#isOver(nowMs) || this.shelf?.makesRoom(nowMs)) this.#pool.leave(this);
-    else if (this.shelf) this.#pool.giveBack(this.shelf, this.shelf.idleMax(nowMs));
-  }
+/** Idle connections that a limit is for, and which of them is closed beyond it. */
+interface Kept {
+  readonly size: number;
+  readonly next: Idle | undefined;
 }
-
-const isUsable = (socket: WireSocket) => !socket.destroyed && socket.writable && !socket.readableEnded;
 
 /** The `timeout` of a `Keep-Alive` header, in milliseconds. */
 export function keepAliveMs(value: string | undefined): number | undefined {

@@ -1,4 +1,5 @@
 import { IdleList } from "./idle-list.ts";
+import { IdleOfPod, type IdleShares } from "./idle-shares.ts";
 import { type Place, placeOf } from "./place.ts";
 import { RecentPeak } from "./recent-peak.ts";
 
@@ -12,8 +13,8 @@ const makesRoomMs = 1_000;
 export const restingMax = 20;
 
 /** Connections that are idle, and how many were in use at the same time. */
-class Shelf<T> {
-  readonly idle = new IdleList<T>();
+abstract class Shelf<T> {
+  abstract readonly idle: IdleList<T>;
   readonly used = new RecentPeak();
   readonly #restingMax: number;
 
@@ -35,12 +36,19 @@ export class PodShelf<T> extends Shelf<T> {
   /** Whether the Pod has lost the address: no connection is kept. */
   isLost = false;
   readonly ports = new Map<number, PortShelf<T>>();
+  readonly idle: IdleOfPod<T>;
+
+  constructor(namespace: string, shares: IdleShares<T>, restingMax: number) {
+    super(restingMax);
+    this.idle = new IdleOfPod(namespace, shares);
+  }
 }
 
 /** The connections to one port of a Pod. */
 export class PortShelf<T> extends Shelf<T> {
   readonly place: Place;
   readonly pod: PodShelf<T>;
+  readonly idle = new IdleList<T>();
   /** Those of `idle` whose server stated its timeout. The others serve only safe methods. */
   readonly said = new IdleList<T>();
   /** When the next connection is closed, if a request is in progress until then. Monotonic milliseconds. */

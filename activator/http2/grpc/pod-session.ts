@@ -39,8 +39,7 @@ export class PodSession implements Watched {
   sweepIndex = -1;
   readonly place: Place;
   readonly socket: WireSocket;
-  readonly inNamespace = new Link<PodSession>(this);
-  readonly inAll = new Link<PodSession>(this);
+  readonly inPod = new Link<PodSession>(this);
   readonly #owner: SessionOwner;
   readonly #session: ClientHttp2Session;
   readonly #native: object | undefined;

@@ -16,8 +16,8 @@ async function openSessions(port: number, limits = idleLimits(20)) {
   const sweep = new Sweep(clock);
   const sessions = new PodSessions(limits, clock, sweep);
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port, probes: [], young: false };
-  const begin = async (podUid = "p1") => {
-    const to = { ...target, podUid };
+  const begin = async (podUid = "p1", at = port) => {
+    const to = { ...target, podUid, port: at };
     const session = sessions.sessionFor({ target: to, socket: await dial(to, 5_000, systemClock, never) });
     const stop = new AbortController();
     const fields = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/test.Echo/Both"];
@@ -73,6 +73,17 @@ describe("the connections of HTTP/2 to a Pod", () => {
     expect(begun.map(({ session }) => session.hasRoom)).toEqual([false, true, true]);
     sessions[Symbol.dispose]();
     await eventually(() => sessions.size === 0);
+  });
+
+  it("cost no other Pod its own, when one Pod has many idle ones", async () => {
+    await using server = await startEchoServer();
+    await using other = await startEchoServer();
+    const limits = { perPort: 20, perPod: 20, perNamespace: 2, total: 9 };
+    const { sessions, target, begin } = await openSessions(server.port, limits);
+    const begun = [await begin("quiet"), await begin("busy"), await begin("busy", other.port)];
+    for (const each of begun) await each.end();
+    await eventually(() => sessions.size === 2);
+    expect(sessions.socketFor({ ...target, podUid: "quiet" })).toBe(begun[0]?.session.socket);
   });
 
   it("are closed if their sandbox sends interim responses without end", async () => {

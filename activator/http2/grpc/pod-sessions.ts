@@ -2,15 +2,15 @@ import { SetsByKey } from "../../../lib/data/sets-by-key.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { IdleLimits } from "../../pod-connections/idle-limits.ts";
-import { IdleList } from "../../pod-connections/idle-list.ts";
+import { IdleOfPod, IdleShares } from "../../pod-connections/idle-shares.ts";
 import { addressKey, type Place, placeOf } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { PodSession, type SessionOwner } from "./pod-session.ts";
 
 /**
- * The connections of HTTP/2 to Pods, by place. Idle ones have the limits of those of HTTP/1.1: beyond one, the
- * connection that has been idle longest is closed.
+ * The connections of HTTP/2 to Pods, by place. Idle ones have the limits of those of HTTP/1.1: beyond one, a
+ * Pod that has most of them loses the one that has been idle longest.
  */
 export class PodSessions implements SessionOwner, Disposable {
   readonly #limits: IdleLimits;
@@ -21,8 +21,8 @@ export class PodSessions implements SessionOwner, Disposable {
   readonly #sessions = new Map<PodSession, Disposable | undefined>();
   /** A socket that has a session never gets a second one. */
   readonly #ofSocket = new WeakMap<WireSocket, PodSession>();
-  readonly #idle = new IdleList<PodSession>();
-  readonly #idleOf = new Map<string, IdleList<PodSession>>();
+  readonly #idle = new IdleShares<PodSession>();
+  readonly #idleOf = new Map<string, IdleOfPod<PodSession>>();
 
   constructor(limits: IdleLimits, clock: Clock, sweep: Sweep) {
     this.#limits = limits;
@@ -44,8 +44,7 @@ export class PodSessions implements SessionOwner, Disposable {
     const shared = own ?? this.#withRoom(target);
     if (!shared) return this.#open(socket, target);
     if (!own) socket.destroy(); // nothing was sent on it
-    shared.inAll.leave();
-    this.#leaveNamespace(shared);
+    this.#leavePod(shared);
     return shared;
   }
 
@@ -59,22 +58,22 @@ export class PodSessions implements SessionOwner, Disposable {
   }
 
   rested(session: PodSession): void {
-    const { namespace } = session.place;
-    const ofNamespace = this.#idleOf.get(namespace) ?? new IdleList<PodSession>();
-    this.#idleOf.set(namespace, ofNamespace);
-    ofNamespace.join(session.inNamespace);
-    this.#idle.join(session.inAll);
+    const { place } = session;
+    const key = addressKey(place);
+    const ofPod = this.#idleOf.get(key) ?? new IdleOfPod(place.namespace, this.#idle);
+    this.#idleOf.set(key, ofPod);
+    ofPod.join(session.inPod);
     const { perPort, perNamespace, total } = this.#limits;
     if (perPort <= 0) session.close();
-    if (ofNamespace.size > perNamespace) ofNamespace.oldest?.value.close();
-    if (this.#idle.size > total) this.#idle.oldest?.value.close();
+    const { namespace } = ofPod;
+    if (namespace && namespace.size > perNamespace) namespace.next?.close();
+    if (this.#idle.size > total) this.#idle.next?.close();
   }
 
   left(session: PodSession): void {
     this.#sessions.get(session)?.[Symbol.dispose]();
     if (this.#sessions.has(session)) this.#sessions.set(session, undefined);
-    session.inAll.leave();
-    this.#leaveNamespace(session);
+    this.#leavePod(session);
   }
 
   closed(session: PodSession): void {
@@ -100,9 +99,10 @@ export class PodSessions implements SessionOwner, Disposable {
     return session;
   }
 
-  #leaveNamespace({ inNamespace, place: { namespace } }: PodSession): void {
-    inNamespace.leave();
-    if (this.#idleOf.get(namespace)?.size === 0) this.#idleOf.delete(namespace);
+  #leavePod({ inPod, place }: PodSession): void {
+    inPod.leave();
+    const key = addressKey(place);
+    if (this.#idleOf.get(key)?.size === 0) this.#idleOf.delete(key);
   }
 }
 
