@@ -47,12 +47,12 @@ export function wantsRest(socket: WireSocket): boolean {
 
 /**
  * Linux and libuv may report a reset as an end, if the reset comes right behind data (one in fifty). Then a response, or what a
- * client sends, would look complete. A write of no bytes finds it out: it fails with ECONNRESET, and "close" follows. While bytes
- * wait to be sent, their own write fails.
+ * client sends, would look complete. A socket with a handle has read once more before. For others a write of no bytes finds it out: it
+ * fails with ECONNRESET, and "close" follows. While bytes wait to be sent, their own write fails.
  */
 export function notifyEnd(this: WireSocket): void {
   const isEncrypted = "encrypted" in this; // TLS has an end of its own
-  if (isEncrypted || !this.writable || this.writableLength > 0) return tellEnd(this);
+  if (isEncrypted || this.isEndChecked || !this.writable || this.writableLength > 0) return tellEnd(this);
   this.write("", "latin1", (error) => {
     if (!isReset(error) && !this.destroyed) tellEnd(this);
   });

@@ -47,6 +47,8 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
    * from then on. Not within a read.
    */
   unread(bytes: Buffer): Socket;
+  /** Whether the end of its input is known to be no reset. */
+  readonly isEndChecked: boolean;
 }
 
 /** The weight of a socket's queue, in bytes, from which its writer should stop and wait for `drained`. */
@@ -183,11 +185,16 @@ class OnReadSocket extends Socket implements WireSocket {
     return super.destroy(error);
   }
 
+  get isEndChecked(): boolean {
+    return this.#isEndChecked;
+  }
+
   /** Node calls it at the end of the input alone. It reports no end behind a failed write, which may have been a reset. */
   override push(end: unknown): boolean {
-    const isChecked = this.#isEndChecked || this.writable; // `notifyEnd` checks it while something can be written
-    this.#isEndChecked = true;
-    if (!isChecked && readsAgain(this)) return false;
+    if (!this.#isEndChecked) {
+      this.#isEndChecked = readsAgain(this);
+      if (this.#isEndChecked) return false;
+    }
     this.#inputEnded = true;
     const takesMore = super.push(end);
     if (this.errored) super.destroy(this.errored);
@@ -220,6 +227,7 @@ function feedFromEvents(accepted: Socket): WireSocket {
     },
     readOn: () => void socket.resume(),
     reset: () => resetSocket(accepted),
+    isEndChecked: false,
     unread(bytes: Buffer) {
       stopped.goOn();
       accepted.pause().unshift(bytes);
