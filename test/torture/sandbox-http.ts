@@ -179,7 +179,7 @@ class PodSide {
       // Another exchange may have started on this connection, which this program ends.
       if (!isCut || !this.#account) return;
       this.#account.reset = true;
-      this.#account.endedByAnother = this.#account !== account;
+      this.#account.endedByAnother ||= this.#account !== account; // its own reset may come later
     });
   }
 

@@ -1,9 +1,14 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import { workloadPort } from "../sleep/workload.ts";
+import { eventually } from "../support/eventually.ts";
 import { ByteCheck, bytesOf, downStream, upStream } from "./bytes.ts";
 import type { Seen, SessionSeen } from "./client-http.ts";
-import { Account } from "./ledger.ts";
+import { Account, Ledger } from "./ledger.ts";
 import { atOnce } from "./link.ts";
 import type { AnswerPlan, ExchangePlan, HttpSession } from "./plan.ts";
+import { PlannedHttpServer } from "./sandbox-http.ts";
 import { judgeHttp } from "./verdict.ts";
 
 const answer: AnswerPlan = {
@@ -106,5 +111,28 @@ describe("a verdict about responses", () => {
   it("reports a request that reached a sandbox twice", () => {
     const twice = Object.assign(new Account(1), { times: 2 });
     expect(judged([seen(planOf(1), 1_000)], [twice])).toEqual(["a request was sent to a sandbox again"]);
+  });
+});
+
+describe("a sandbox's connection", () => {
+  it("that an earlier exchange has ended counts as ended by it, also if the exchange then resets it", async () => {
+    const ledger = new Ledger();
+    ledger.open(planOf(1, { ending: "silent", endAfterMs: 50 }));
+    ledger.open(planOf(2, { framing: "close", cutAt: 400, endAfterMs: 500 }));
+    await using server = new PlannedHttpServer(ledger);
+    const host = "127.91.4.7";
+    await server.listen(host);
+    const client = connect({ host, port: workloadPort, allowHalfOpen: true });
+    let received = "";
+    client.on("data", (bytes: Buffer) => {
+      received += bytes.toString("latin1");
+    });
+    client.write("GET /t/1 HTTP/1.1\r\n\r\n");
+    await eventually(() => received.length > 1_000);
+    client.write("GET /t/2 HTTP/1.1\r\n\r\n");
+    await once(client, "end");
+    await eventually(() => ledger.accountOf(2).lost === "closed");
+    client.destroy();
+    expect(ledger.accountOf(2).endedByAnother).toBe(true);
   });
 });
