@@ -4,6 +4,7 @@ import { hasInners, hasServerInners, isConnection, readsAgain } from "./node-inn
 import { countSocket } from "./open-sockets.ts";
 import { resetSocket } from "./reset-socket.ts";
 import { StoppedInput } from "./stopped-input.ts";
+import { noReader, Unasked } from "./unasked.ts";
 
 /**
  * Owns the reading of a socket: it provides the buffers, says whether more may be read, and receives the other events. An error
@@ -265,44 +266,3 @@ function notifyClose(this: WireSocket, hadError: boolean): void {
   countSocket(-1);
   notifyClosed(this, hadError);
 }
-
-/** Reads on an unused connection: an end closes it, and so does any byte, which would be read as a response. */
-class Unasked implements SocketReader {
-  readonly wantsMore = true;
-  readonly #socket: Socket;
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-  }
-
-  nextBuffer(): Buffer {
-    return commonBuffer;
-  }
-
-  take(): void {
-    this.#socket.destroy();
-  }
-
-  ended(): void {
-    this.#socket.destroy();
-  }
-
-  drained(): void {}
-
-  writeFailed(): boolean {
-    return false;
-  }
-
-  closed(): void {}
-}
-
-/** Absent only while a socket is being created. */
-const noReader: SocketReader = {
-  wantsMore: false,
-  nextBuffer: () => commonBuffer,
-  take() {},
-  ended() {},
-  drained() {},
-  writeFailed: () => false,
-  closed() {},
-};
