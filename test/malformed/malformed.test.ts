@@ -1,11 +1,15 @@
 import { request } from "node:http";
 import { request as requestTls } from "node:https";
+import { connect as connectTls } from "node:tls";
 import { expect, it } from "vitest";
 import { podType } from "../../api/kinds/core.ts";
 import { anAlphaSandbox, core } from "../support/builders/versions.ts";
+import { connectOverHttp1, connectOverHttp2 } from "../support/grpc/web-clients.ts";
+import { openHttp2Client } from "../support/http2-client.ts";
 import { clientOf, LocalMode } from "../support/labs/local-mode.ts";
 import { reviewOf } from "../support/labs/webhook-world.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { grpcWebMessages, http2Messages } from "./http2-messages.ts";
 import { startPrograms } from "./programs.ts";
 import { type Port, storm } from "./send.ts";
 
@@ -33,6 +37,22 @@ function ask({ host, port, tls }: Port, { path, hostName = "localhost", body }: 
   });
 }
 
+/** What a program with TLS of its own answers to a client that names its sandbox. */
+async function askByName({ host, port }: Port, servername: string): Promise<string> {
+  const socket = connectTls({ host, port, servername, rejectUnauthorized: false });
+  let answer = "";
+  for await (const bytes of socket) answer += bytes;
+  return answer;
+}
+
+/** What comes back of a call of gRPC-Web. */
+async function callTheWeb(open: typeof connectOverHttp1, { host, port }: Port, grpcPort: number) {
+  using client = open({ host, port });
+  const headers = { "x-sandbox-id": "nova", "x-sandbox-port": `${grpcPort}` };
+  const { code, details, messages } = await client.call("Unary", "alive", { headers });
+  return { code, details, messages };
+}
+
 /** The counters of unexpected errors that are not 0. */
 const unexpectedIn = (metrics: string): readonly string[] =>
   metrics.split("\n").filter((line) => /^rouse_unexpected_errors_total\{.*\} [1-9]/.test(line));
@@ -49,6 +69,16 @@ it("both programs keep serving on all of their ports after malformed and incompl
   const alive = { status: 200, text: "alive" };
   expect(await ask(ports.front, { path: "/", hostName })).toEqual(alive);
   expect(await ask(ports.tlsFront, { path: "/", hostName })).toEqual(alive);
+  for (const { host, port, tls } of [ports.front, ports.tlsFront] as readonly Port[]) {
+    using client = openHttp2Client(`${tls ? "https" : "http"}://${host}:${port}`);
+    const { status, body } = await client.ask({ ":authority": hostName });
+    expect([status, body]).toEqual([200, "alive"]);
+  }
+  for (const open of [connectOverHttp1, connectOverHttp2]) {
+    const echoed = { code: 0, details: "", messages: ["alive"] };
+    expect(await callTheWeb(open, ports.front, programs.grpcPort)).toEqual(echoed);
+  }
+  expect(await askByName(ports.byName, programs.tlsHostName)).toBe("alive");
   expect(await ask(ports.tcpFront, { path: "/" })).toEqual(alive);
   expect(await ask(ports.drain, { path: "/drain/v1/activity", body: {} })).toMatchObject({ status: 200 });
   expect(await ask(ports.activatorHealth, { path: "/readyz" })).toMatchObject({ status: 200 });
@@ -66,10 +96,11 @@ it("local mode keeps serving on all of its ports after malformed and incomplete 
   timeout: 120_000,
 }, async () => {
   await using local = new LocalMode();
-  const ready = await local.start("--no-example");
+  const ready = await local.start("--no-example", "--http2");
   const portOf = (name: string, url: string): Port => {
     const { hostname: host, port, protocol } = new URL(url);
-    return { name, host, port: Number(port), ...(protocol === "https:" && { tls: {} }) };
+    const own = name === "activator" ? { own: [...http2Messages, ...grpcWebMessages] } : {};
+    return { name, host, port: Number(port), ...(protocol === "https:" && { tls: {} }), ...own };
   };
   const random = seededRandom(seed + 1);
   const names = ["api", "activator", "metrics"] as const;

@@ -119,14 +119,14 @@ export const always: readonly Buffer[] = [
 /** Messages that must end no program, on any port. */
 export const corpus: readonly Buffer[] = [...always, ...[...heads, ...posts].map((text) => Buffer.from(text))];
 
-/** A message of the corpus that is truncated, changed in some bytes, or followed by another one. */
-export function generate(random: SeededRandom): Buffer {
-  const message = Buffer.from(random.oneOf(corpus));
+/** A message of the given ones that is truncated, changed in some bytes, or followed by another one. */
+export function generate(random: SeededRandom, among: readonly Buffer[]): Buffer {
+  const message = Buffer.from(random.oneOf(among));
   switch (random.below(3)) {
     case 0:
       return message.subarray(0, random.below(message.length + 1));
     case 1:
-      return Buffer.concat([message, random.oneOf(corpus)]);
+      return Buffer.concat([message, random.oneOf(among)]);
     default: {
       for (let changes = random.below(6); changes >= 0 && message.length > 0; changes -= 1) {
         message[random.below(message.length)] = random.below(256);

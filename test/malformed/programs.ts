@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 import { podType, secretType } from "../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { drainSecretKeys, drainSecretName } from "../../api/protocols/drain-credentials.ts";
@@ -13,8 +14,12 @@ import { ChildProgram } from "../programs/child-program.ts";
 import { writeDrainFiles } from "../programs/drain-files.ts";
 import { writeKubeconfig } from "../programs/kubeconfig.ts";
 import { nextLoopbackAddress } from "../sleep/addresses.ts";
+import { startEchoServer } from "../support/grpc/echo-service.ts";
+import { stringValues } from "../support/grpc/web-clients.ts";
 import { allocate, freeFrontPort } from "../support/labs/tcp-front-lab.ts";
 import { openWebhookApi } from "../support/labs/webhook-world.ts";
+import { byNameMessages } from "./by-name-messages.ts";
+import { grpcWebMessages, http2Messages } from "./http2-messages.ts";
 import type { Port } from "./send.ts";
 
 const namespace = "agent-sandbox-system";
@@ -31,7 +36,9 @@ export async function startPrograms() {
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const workload = stack.use(createServer((_, response) => response.end("alive")));
   const { port: workloadPort } = await listen(workload, { host: "127.0.0.1", port: 0 });
-  const uid = await makeSandbox(api.client, workloadPort);
+  const tlsProgram = stack.use(await startTlsProgram());
+  const calls = stack.use(await startEchoServer(0, "127.0.0.1", stringValues));
+  const uid = await makeSandbox(api.client, [workloadPort, tlsProgram.port, calls.port]);
   const frontPort = await freeFrontPort();
   await allocate(api.client, { name: where.name, uid }, { activatorPort: frontPort, containerPort: workloadPort });
   const drainFiles = await writeDrainFiles({ client: api.client, namespace, directory });
@@ -47,6 +54,7 @@ export async function startPrograms() {
     ...[`--http-bind-address=${host}:8080`, `--https-bind-address=${host}:8443`, `--metrics-bind-address=${host}:9090`],
     ...[`--health-probe-bind-address=${host}:8081`, `--drain-bind-address=${host}:8446`],
     ...[`--tcp-front-bind-address=${host}`, "--allow-loopback-pod-ip", "--access-log=false"],
+    ...["--http2", `--by-name-bind-address=${host}:8444`],
   ];
   const webhookPort = await freePort();
   const controllerFlags = [
@@ -65,9 +73,11 @@ export async function startPrograms() {
     cert: drainSecret(drainSecretKeys.controllerCertificate),
     key: drainSecret(drainSecretKeys.controllerKey),
   };
+  const own = [...http2Messages, ...grpcWebMessages];
   const ports = {
-    front: { name: "the HTTP front", host, port: 8080 },
-    tlsFront: { name: "the HTTPS front", host, port: 8443, tls: {} },
+    front: { name: "the HTTP front", host, port: 8080, own },
+    tlsFront: { name: "the HTTPS front", host, port: 8443, tls: {}, own },
+    byName: { name: "the by-name listener", host, port: 8444, own: await byNameMessages(tlsProgram.hostName) },
     tcpFront: { name: "a port of a sandbox", host, port: frontPort },
     activatorMetrics: { name: "the activator's metrics", host, port: 9090 },
     activatorHealth: { name: "the activator's health", host, port: 8081 },
@@ -81,15 +91,20 @@ export async function startPrograms() {
     ...{ ports, activator, controller },
     /** The host name of the sandbox. */
     hostName: `${workloadPort}--nova--default.sandbox.localhost`,
+    /** The host name that leads to its program with TLS, which answers `alive`. */
+    tlsHostName: tlsProgram.hostName,
+    /** The port of its program for gRPC, which echoes. */
+    grpcPort: calls.port,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
-async function makeSandbox(client: KubeClient, port: number): Promise<string> {
-  const containers = [{ name: "main", image: "program", ports: [{ containerPort: port }] }];
+async function makeSandbox(client: KubeClient, listening: readonly number[]): Promise<string> {
+  const ports = listening.map((containerPort) => ({ containerPort }));
+  const containers = [{ name: "main", image: "program", ports }];
   const body: Sandbox = {
     ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", metadata: where },
-    spec: { podTemplate: { spec: { containers } }, operatingMode: "Running" },
+    spec: { podTemplate: { spec: { containers } }, operatingMode: "Running", autoResume: { allowFrom: "Any" } },
   };
   const { metadata } = await client.create(sandboxType, body);
   const { uid } = metadata;
@@ -103,6 +118,22 @@ async function makeSandbox(client: KubeClient, port: number): Promise<string> {
   const status = { phase: "Running", podIP, podIPs: [{ ip: podIP }], conditions, startTime: "2026-01-01T00:00:00Z" };
   await client.patch(podType, where, { type: "merge", body: { status } }, { subresource: "status" });
   return uid;
+}
+
+async function startTlsProgram() {
+  const authority = await makeAuthority("an authority of the sandbox", validity);
+  const names = { commonName: "nova", dnsNames: ["*.default.sandbox.localhost"], ipAddresses: [], validity };
+  const { certificate: cert, key } = await makeServerCertificate(authority, names);
+  const server = createTlsServer({ cert, key }, (socket) => socket.on("error", () => {}).end("alive"));
+  server.on("tlsClientError", (_, socket) => socket.destroy());
+  const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
+  return {
+    port,
+    hostName: `${port}--nova--default.sandbox.localhost`,
+    async [Symbol.asyncDispose]() {
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 async function certificateFlags(directory: string): Promise<readonly string[]> {

@@ -9,6 +9,8 @@ export interface Port {
   readonly port: number;
   /** The client certificate for TLS. Absent: the port is not encrypted. */
   readonly tls?: { readonly cert?: string; readonly key?: string };
+  /** Messages for its protocol alone. */
+  readonly own?: readonly Buffer[];
 }
 
 /** The time to wait for an answer before the next message is sent. */
@@ -22,7 +24,10 @@ const generated = 30;
 /** Sends malformed and incomplete messages to a port, with TLS if the port uses it. */
 export async function storm(port: Port, random: SeededRandom): Promise<void> {
   const chosen = corpus.filter(() => random.below(share) === 0);
-  const messages = [...always, ...chosen, ...Array.from({ length: generated }, () => generate(random))];
+  const { own = [] } = port;
+  const changed = Array.from({ length: own.length > 0 ? generated : 0 }, () => generate(random, own));
+  const common = [...always, ...chosen, ...Array.from({ length: generated }, () => generate(random, corpus))];
+  const messages = [...common, ...own, ...changed];
   const jobs = messages.map((message) => ({ message, secure: port.tls !== undefined && random.below(3) > 0 }));
   const worker = async () => {
     for (let job = jobs.pop(); job; job = jobs.pop()) await send(port, job.message, job.secure, random);
