@@ -27,11 +27,23 @@ export interface PodProgram extends AsyncDisposable {
   listen(host: string): Promise<void>;
 }
 
+export interface RunningPod {
+  readonly uid: string;
+  /** The ledger of the node. */
+  readonly ledger: Ledger;
+}
+
+/** The workloads of a Pod without programs of its own: with HTTP/1.1, and without HTTP. */
+export const usualPrograms = ({ uid, ledger }: RunningPod): readonly PodProgram[] => [
+  new Workload(uid, ledger),
+  new RawWorkload(uid, ledger),
+];
+
 export interface InProcessNodeOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** The programs of a Pod, instead of workloads that record in the ledger. */
-  readonly programs?: (podName: string) => readonly PodProgram[];
+  /** The programs of a Pod; absent: the usual workloads, which record in the ledger. */
+  readonly programs?: (pod: RunningPod) => readonly PodProgram[];
   /** Called for each Pod. */
   readonly times?: (podName: string) => PodTimes;
 }
@@ -94,10 +106,7 @@ export class InProcessNode implements AsyncDisposable {
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "False" }] });
     await delay(startMs);
     if (this.#ending.has(uid)) return;
-    const workloads = this.#options.programs?.(name) ?? [
-      new Workload(uid, this.ledger),
-      new RawWorkload(uid, this.ledger),
-    ];
+    const workloads = (this.#options.programs ?? usualPrograms)({ uid, ledger: this.ledger });
     this.#running.set(uid, workloads);
     await Promise.all(workloads.map((workload) => workload.listen(podIP)));
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "True" }] });

@@ -29,3 +29,12 @@ export class Ledger {
     return this.#executions.size;
   }
 }
+
+/** A message that names itself, so that the ledger has it. */
+export const namedMessage = (id: string): string => `id:${id};`;
+
+/** Records a message that is answered at once, if it names itself. It may be encoded. */
+export function recordMessage(ledger: Ledger, podUid: string, message: string): void {
+  const id = /id:([\w-]+);/.exec(message)?.[1];
+  if (id !== undefined) ledger.begin(id, podUid).end = "answered";
+}

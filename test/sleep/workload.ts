@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { WebSocketServer } from "ws";
-import type { Ledger } from "./ledger.ts";
+import { type Ledger, recordMessage } from "./ledger.ts";
 
 export const workloadPort = 8888;
 
@@ -17,6 +17,7 @@ export interface ConnectRequest {
 
 /**
  * The workload of the sandboxes of a test bed: it records the requests that it executes, and echoes WebSocket messages.
+ * It records those that name themselves.
  * When it is disposed of, it ends at once, and open requests are cut.
  */
 export class Workload implements AsyncDisposable {
@@ -33,7 +34,10 @@ export class Workload implements AsyncDisposable {
     this.#server.on("upgrade", (request, socket, head) => {
       this.#sockets.handleUpgrade(request, socket, head, (opened) => {
         opened.on("error", () => {});
-        opened.on("message", (data) => opened.send(data));
+        opened.on("message", (data) => {
+          recordMessage(this.#ledger, this.#podUid, String(data));
+          opened.send(data);
+        });
       });
     });
   }

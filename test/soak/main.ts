@@ -6,7 +6,7 @@ import { explain } from "../../lib/guard/explain.ts";
 import { parseSoakConfig, type SoakConfig, type Stage, soakFlags } from "./config/config.ts";
 import { soak } from "./soak.ts";
 import { runStuckActivator } from "./stuck-activator.ts";
-import { sweep } from "./sweep.ts";
+import { sweep } from "./sweep/sweep.ts";
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
 process.exitCode = await main().catch((error: unknown) =>
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
 async function run(stage: Stage, { seed, short, trafficMs }: SoakConfig): Promise<boolean> {
   switch (stage) {
     case "sweep":
-      return (await sweep({ say, stepMs: short ? 10 : 1 })).length === 0;
+      return (await sweep({ say, seed, stepMs: short ? 10 : 1 })).length === 0;
     case "traffic": {
       const size = short
         ? { sandboxes: 40, clients: 12, faultEveryMs: 1_500 }
