@@ -14,8 +14,9 @@ import { ServerDocuments } from "./kinds/server-documents.ts";
 import type { PodLogSource } from "./pod-log-source.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { startObjectStore } from "./start-object-store.ts";
-import { internalError, StatusError } from "./status-errors.ts";
+import { insufficientStorage, internalError, StatusError } from "./status-errors.ts";
 import { openDataDir } from "./storage/data-dir.ts";
+import { isFullDisk } from "./storage/journal-size.ts";
 
 export interface MemoryApiOptions {
   readonly clock: Clock;
@@ -108,14 +109,17 @@ async function serve(request: IncomingMessage, response: ServerResponse, service
   } catch (error) {
     // A client that disconnected during its body needs no response.
     if (response.destroyed) return;
-    if (!(error instanceof StatusError))
-      log.error({ err: error, method: request.method }, "could not answer a request");
+    const rejection = rejectionFor(error);
+    if (!rejection) log.error({ err: error, method: request.method }, "could not answer a request");
     if (response.headersSent) return void response.destroy();
-    send(
-      exchange,
-      refusalAnswer(error instanceof StatusError ? error : internalError("see the log of the API server")),
-    );
+    send(exchange, refusalAnswer(rejection ?? internalError("see the log of the API server")));
   }
+}
+
+/** The rejection that tells a client of this error; undefined if it is a fault of this program. */
+function rejectionFor(error: unknown): StatusError | undefined {
+  if (error instanceof StatusError) return error;
+  return isFullDisk(error) ? insufficientStorage() : undefined;
 }
 
 function close(server: Server, connections: LimitedConnections): Promise<void> {

@@ -36,13 +36,11 @@ const historyLength = 1_000;
 const watchLimits = { watchesMax: 2_000, bufferedBytesMax: 8 * 1024 * 1024, bookmarkEveryMs: 60_000 };
 
 export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOptions): ObjectStore {
-  const storage = new Storage(dataDir?.state, dataDir && ((commit) => dataDir.record(commit)));
+  const compaction = dataDir && new Compaction(dataDir, clock, log);
+  const storage: Storage = new Storage(dataDir?.state, (commit) => compaction?.record(commit, () => storage.state()));
   const hub = new WatchHub(storage.version, { historyLength });
   storage.onCommit((commit) => hub.publish(commit));
-  if (dataDir) {
-    const compaction = new Compaction(dataDir, clock, log);
-    storage.onCommit(() => compaction.afterCommit(() => storage.state()));
-  }
+  if (compaction) storage.onCommit(() => compaction.afterCommit(() => storage.state()));
   addFirstNamespaces(storage, clock.now());
   const { group, kind } = customResourceDefinitionType;
   if (kinds.ofGroupKind(group, kind)) showDefinitions(storage, clock.now());

@@ -126,6 +126,14 @@ export const tooManyRequests = (message: string): StatusError =>
 
 export const notImplemented = (message: string): StatusError => new StatusError(501, "NotImplemented", message);
 
+/** kube-apiserver answers 500 without a reason if its etcd is full; a program could not tell that from a fault. */
+export const insufficientStorage = (): StatusError =>
+  new StatusError(
+    507,
+    "InsufficientStorage",
+    "the disk of the API server is full, so the change was not stored; free some space and try again",
+  );
+
 /** An error without a reason, like kube-apiserver's unexpected errors. */
 export const unexpected = (message: string): StatusError => new StatusError(500, "", message);
 

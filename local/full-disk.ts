@@ -1,3 +1,4 @@
+import { isFullDisk } from "../apiserver/storage/journal-size.ts";
 import { describeFullDisk } from "./messages.ts";
 
 /** The disk of the data directory is full; the message says what to do. */
@@ -8,10 +9,4 @@ export class FullDisk extends Error {
 /** The same error, or for one that a full disk has caused, one that names the directory. `dataDir`: undefined for a temporary folder. */
 export function namingTheDisk(error: unknown, dataDir: string | undefined): unknown {
   return isFullDisk(error) ? new FullDisk(describeFullDisk(dataDir), { cause: error }) : error;
-}
-
-function isFullDisk(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "ENOSPC" || code === "EDQUOT" || isFullDisk(error.cause);
 }

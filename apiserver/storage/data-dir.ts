@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { lockDataDir } from "./data-dir-lock.ts";
 import { decodeJournal, encodeCommit, encodeSnapshot, JournalDamaged, replay } from "./journal-records.ts";
+import { fits, freeBytesAt, isLong, isOfUse, isScarce, isWorthwhile, type JournalSize } from "./journal-size.ts";
 import { type Commit, emptyState, type StorageState } from "./storage.ts";
 
 /** The stored state of a server. */
@@ -20,14 +21,23 @@ export interface DataDir extends Disposable {
   readonly state: StorageState;
   /** Whether a state existed. */
   readonly found: boolean;
-  /** Writes a commit. When it returns, the operating system has the data, which survives the process. */
+  /**
+   * Writes a commit. When it returns, the operating system has the data, which survives the process.
+   *
+   * @throws the system's error; then nothing of the commit takes space.
+   */
   record(commit: Commit): void;
-  /** Starts a new journal from the whole state when the old one has grown far beyond it. Call it between commits. */
+  /**
+   * Starts a new journal from the whole state when the old one has grown far beyond it, or the disk will soon be too full for that.
+   * Call it between commits.
+   */
   compactIfDue(state: () => StorageState): void;
+  /** Starts a new journal if that gives space back and is possible. Returns whether it has. Call it between commits. */
+  makeRoom(state: () => StorageState): boolean;
 }
 
-// A smaller journal is replayed quickly, and a compaction would pause the server for some milliseconds.
-const journalBytesMin = 16 * 1024 * 1024;
+// Between two looks at the free space of the disk.
+const lookEveryBytes = 64 * 1024;
 
 /**
  * Opens a directory for one server. The data survives the death of the process at any moment, but not a power failure:
@@ -54,6 +64,9 @@ class JournaledDir implements DataDir {
   readonly #journal: number;
   #journalBytes: number;
   #snapshotBytes: number;
+  #stateBytes: number;
+  /** The length of the journal at the last look at the free space. */
+  #lookedAtBytes = 0;
 
   constructor(dir: string, lock: Disposable) {
     this.#dir = dir;
@@ -65,6 +78,7 @@ class JournaledDir implements DataDir {
     this.state = replay(snapshot ? stateOf(snapshot) : emptyState, records);
     this.#snapshotBytes = snapshot?.length ?? 0;
     this.#journalBytes = intactBytes;
+    this.#stateBytes = encodeSnapshot(this.state).length;
     removeFile(join(dir, "snapshot.new")); // of a process that was killed
     this.#journal = openSync(join(dir, "journal"), journal ? "r+" : "w+", 0o600);
     ftruncateSync(this.#journal, intactBytes);
@@ -72,16 +86,46 @@ class JournaledDir implements DataDir {
 
   record(commit: Commit): void {
     const line = encodeCommit(commit);
-    // Written after the last whole record: the remains of a failed write are overwritten.
-    for (let done = 0; done < line.length; ) {
-      done += writeSync(this.#journal, line, done, line.length - done, this.#journalBytes + done);
+    try {
+      // Written after the last whole record: the remains of a failed write are overwritten.
+      for (let done = 0; done < line.length; ) {
+        done += writeSync(this.#journal, line, done, line.length - done, this.#journalBytes + done);
+      }
+    } catch (error) {
+      // The beginning of a record must not take the space that a snapshot needs.
+      ftruncateSync(this.#journal, this.#journalBytes);
+      throw error;
     }
     this.#journalBytes += line.length;
+    this.#stateBytes += growth(commit);
   }
 
   compactIfDue(state: () => StorageState): void {
-    if (this.#journalBytes < Math.max(journalBytesMin, this.#snapshotBytes * 2)) return;
-    const bytes = encodeSnapshot(state());
+    if (isLong(this.#size) || this.#isDiskGettingFull()) this.#compactIfItFits(state);
+  }
+
+  makeRoom(state: () => StorageState): boolean {
+    return isOfUse(this.#size) && this.#compactIfItFits(state);
+  }
+
+  get #size(): JournalSize {
+    return { journalBytes: this.#journalBytes, snapshotBytes: this.#snapshotBytes, stateBytes: this.#stateBytes };
+  }
+
+  #isDiskGettingFull(): boolean {
+    if (this.#journalBytes < this.#lookedAtBytes + lookEveryBytes || !isWorthwhile(this.#size)) return false;
+    this.#lookedAtBytes = this.#journalBytes;
+    return isScarce(this.#size, freeBytesAt(this.#dir));
+  }
+
+  #compactIfItFits(state: () => StorageState): boolean {
+    if (!fits(this.#size, freeBytesAt(this.#dir))) return false;
+    this.#compact(state());
+    return true;
+  }
+
+  #compact(state: StorageState): void {
+    const bytes = encodeSnapshot(state);
     const next = join(this.#dir, "snapshot.new");
     try {
       writeFileSync(next, bytes, { mode: 0o600 });
@@ -94,7 +138,9 @@ class JournaledDir implements DataDir {
     // After a crash here the journal has records that the snapshot contains; replay skips them by their version.
     ftruncateSync(this.#journal, 0);
     this.#journalBytes = 0;
+    this.#lookedAtBytes = 0;
     this.#snapshotBytes = bytes.length;
+    this.#stateBytes = bytes.length;
   }
 
   [Symbol.dispose](): void {
@@ -102,6 +148,15 @@ class JournaledDir implements DataDir {
     this.#lock[Symbol.dispose]();
   }
 }
+
+/** By how many bytes a commit makes the next snapshot longer, about. */
+function growth({ type, entry, previous }: Commit): number {
+  const before = previous ? Buffer.byteLength(previous.json) + lineOverheadBytes : 0;
+  return (type === "DELETED" ? 0 : Buffer.byteLength(entry.json) + lineOverheadBytes) - before;
+}
+
+// Of a record, besides its object: checksum, version and collection.
+const lineOverheadBytes = 80;
 
 function stateOf(snapshot: Buffer): StorageState {
   const [head, ...records] = decodeJournal(snapshot).records;

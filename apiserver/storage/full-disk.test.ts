@@ -49,6 +49,7 @@ function storeOnADisk(isFullAt: (write: number) => boolean) {
         throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
     },
     compactIfDue: (_state: () => StorageState) => {},
+    makeRoom: () => false,
     [Symbol.dispose]: () => {},
   };
   const objects = startObjectStore({ clock, log, kinds: new KindRegistry(servedKinds()), dataDir });
