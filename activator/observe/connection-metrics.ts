@@ -34,7 +34,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   for (const reason of handshakeFailures) handshakes.inc({ reason }, 0);
   const overheadCuts = new Counter({
     name: "rouse_activator_tls_connections_cut_total",
-    help: "HTTPS connections that were closed because they brought too many bytes without data, such as KeyUpdate messages of TLS 1.3.",
+    help: "HTTPS connections that were closed because they brought too many KeyUpdate messages of TLS 1.3, or too many bytes without data.",
     registers,
   });
   const streamsRefused = new Counter({

@@ -1,6 +1,8 @@
 import type { Server, Socket } from "node:net";
 import { type TLSSocket, Server as TlsServer } from "node:tls";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
+import { isClientKeyUpdate, KeyUpdateBucket } from "./key-updates.ts";
+import { stopReading } from "./stop-reading.ts";
 import { tcpSocketOf } from "./tcp-socket.ts";
 
 /** How many bytes a TLS connection may bring beyond its data and what TLS needs for it. A handshake with certificates takes less. */
@@ -24,13 +26,17 @@ export interface TlsOverheadOptions {
 
 /**
  * Cuts TLS connections that bring far more bytes than data: KeyUpdate messages of TLS 1.3, or a handshake without end. OpenSSL has no
- * limit for KeyUpdate, Node does not report it, and each makes OpenSSL derive keys. A server without TLS stays as it is.
+ * limit for KeyUpdate, and each makes it derive keys. Node tells of them only by its key log, within the read that brings them. So the read
+ * ends there, and bytes are counted for all that the key log does not tell. A server without TLS stays as it is.
  */
 export function limitTlsOverhead(server: Server, options: TlsOverheadOptions = {}): void {
   if (!(server instanceof TlsServer)) return;
   const watch = new OverheadWatch(options);
   server.prependListener("connection", (raw: Socket) => watch.opened(raw));
   server.prependListener("secureConnection", (secured: TLSSocket) => watch.secured(secured));
+  server.on("keylog", (line: Buffer, secured: TLSSocket) => {
+    if (isClientKeyUpdate(line)) watch.keyUpdated(secured);
+  });
 }
 
 class OverheadWatch {
@@ -57,6 +63,20 @@ class OverheadWatch {
     if (connection) connection.secured = secured;
   }
 
+  /**
+   * OpenSSL is at work on this connection. To destroy it now would free what OpenSSL uses, and Node runs ticks and promises before
+   * it returns. An immediate runs after all reads of this turn.
+   */
+  keyUpdated(secured: TLSSocket): void {
+    const connection = this.#open.get(tcpSocketOf(secured));
+    if (!connection || connection.updates.take(this.#clock.ticksMs())) return;
+    stopReading(connection.raw); // with each message: other code may have read on
+    if (connection.isDoomed) return;
+    connection.isDoomed = true;
+    connection.secured = secured;
+    setImmediate(() => this.#cut(connection));
+  }
+
   #closed(raw: Socket): void {
     this.#open.delete(raw);
     if (this.#open.size > 0) return;
@@ -80,6 +100,7 @@ class OverheadWatch {
   }
 
   #cut({ raw, secured }: WatchedConnection): void {
+    if (raw.destroyed) return;
     this.#onCut?.();
     raw.destroy();
     secured?.destroy();
@@ -90,6 +111,9 @@ class WatchedConnection {
   readonly raw: Socket;
   /** Absent during the handshake. */
   secured: TLSSocket | undefined;
+  readonly updates: KeyUpdateBucket = new KeyUpdateBucket();
+  /** It has sent too many KeyUpdate messages, and is about to be cut. */
+  isDoomed = false;
   #rawBytes = 0;
   #dataBytes = 0;
   #overhead = 0;

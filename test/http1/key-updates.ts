@@ -10,7 +10,8 @@ import { connect as connectTls } from "node:tls";
  */
 export interface UpdatingClient {
   readonly socket: Socket;
-  sendUpdates(count: number): void;
+  /** With a byte of data after each so many, if given. */
+  sendUpdates(count: number, updatesPerByte?: number): void;
 }
 
 export async function openUpdatingClient(port: number, protocol = "http/1.1"): Promise<UpdatingClient> {
@@ -23,35 +24,55 @@ export async function openUpdatingClient(port: number, protocol = "http/1.1"): P
     ...{ socket: far, servername: "nova", ALPNProtocols: [protocol], rejectUnauthorized: false },
     ...{ minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" },
   }).on("error", () => {});
-  let secret: Buffer = Buffer.alloc(0);
+  const writer = new RecordWriter();
   secured.on("keylog", (line: Buffer) => {
     const [label, , value = ""] = line.toString().trim().split(" ");
-    if (label === "CLIENT_TRAFFIC_SECRET_0") secret = Buffer.from(value, "hex");
+    if (label === "CLIENT_TRAFFIC_SECRET_0") writer.secret = Buffer.from(value, "hex");
   });
   await once(secured, "secureConnect");
   await new Promise(setImmediate); // the end of the handshake goes through the pair
   return {
     socket,
-    sendUpdates(count) {
+    sendUpdates(count, updatesPerByte = Number.POSITIVE_INFINITY) {
       const records: Buffer[] = [];
-      for (let sent = 0; sent < count; sent += 1) {
-        records.push(keyUpdateRecord(secret));
-        secret = expand(secret, "traffic upd", 32);
+      for (let sent = 1; sent <= count; sent += 1) {
+        records.push(writer.keyUpdate());
+        if (sent % updatesPerByte === 0) records.push(writer.byteOfData());
       }
       socket.write(Buffer.concat(records));
     },
   };
 }
 
-/** KeyUpdate without a request for another one, and the type of the content: handshake. */
-const keyUpdate = Buffer.of(24, 0, 0, 1, 0, 22);
-const recordHeader = Buffer.of(23, 3, 3, 0, keyUpdate.length + 16);
+/** The end of each is the type of its content: handshake, and data. */
+const keyUpdate = Buffer.of(24, 0, 0, 1, 0, 22); // without a request for another one
+const byteOfData = Buffer.of(120, 23);
 
-/** The first record under this secret: its nonce is the initialization vector. */
-function keyUpdateRecord(secret: Buffer): Buffer {
-  const cipher = createCipheriv("aes-128-gcm", expand(secret, "key", 16), expand(secret, "iv", 12));
-  cipher.setAAD(recordHeader);
-  return Buffer.concat([recordHeader, cipher.update(keyUpdate), cipher.final(), cipher.getAuthTag()]);
+class RecordWriter {
+  secret: Buffer = Buffer.alloc(0);
+  /** The number of records under this secret. */
+  #written = 0;
+
+  keyUpdate(): Buffer {
+    const record = this.#record(keyUpdate);
+    this.secret = expand(this.secret, "traffic upd", 32);
+    this.#written = 0;
+    return record;
+  }
+
+  byteOfData(): Buffer {
+    return this.#record(byteOfData);
+  }
+
+  #record(content: Buffer): Buffer {
+    const header = Buffer.of(23, 3, 3, 0, content.length + 16);
+    const nonce = expand(this.secret, "iv", 12);
+    nonce.writeUInt32BE((nonce.readUInt32BE(8) ^ this.#written) >>> 0, 8);
+    this.#written += 1;
+    const cipher = createCipheriv("aes-128-gcm", expand(this.secret, "key", 16), nonce);
+    cipher.setAAD(header);
+    return Buffer.concat([header, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+  }
 }
 
 /** HKDF-Expand-Label of RFC 8446, 7.1, by HMAC: HKDF of Node begins with an extraction. */
