@@ -103,6 +103,7 @@ export class RecentAnswers<T extends object> {
   async #ask(question: Question<T>): Promise<{ readonly answer: T | undefined }> {
     const { clock, limitMs, onFailure } = this.#options;
     const over = new AbortController();
+    const asked = readClocks(clock);
     using _limit = clock.after(limitMs, () => over.abort(new Error(`no answer within ${limitMs} ms`)));
     let answer: T | undefined;
     try {
@@ -110,13 +111,16 @@ export class RecentAnswers<T extends object> {
     } catch (error) {
       onFailure(error);
     }
-    this.#keep(question, answer);
+    this.#keep(question, asked, answer);
     return { answer };
   }
 
-  #keep({ key, asker, renewedFor }: Question<T>, answer: T | undefined): void {
+  /** An answer says what was true when it was asked for, and may have waited here. A failure is kept so that the server gets a rest after it. */
+  #keep({ key, asker, renewedFor }: Question<T>, asked: ClockReading, answer: T | undefined): void {
     const { clock, ttlMs, failureTtlMs, isGood, ownerOf } = this.#options;
-    const known = { answer, at: readClocks(clock), lifeMs: answer ? ttlMs : failureTtlMs };
+    const known = answer
+      ? { answer, at: asked, lifeMs: ttlMs }
+      : { answer, at: readClocks(clock), lifeMs: failureTtlMs };
     // A good answer that could not be renewed now is renewed first the next time.
     const owner = answer ? (isGood(answer) ? (ownerOf(answer) ?? asker) : undefined) : renewedFor;
     if (owner === undefined) {

@@ -78,6 +78,24 @@ describe("a token of the cluster", () => {
     expect(api.received).toHaveLength(2);
   });
 
+  it("is reviewed anew once its review is as old as its life, also if the answer was read late", async () => {
+    let answer = () => {};
+    script = (received, response) => {
+      if (api.received.length > 1) return answerReviews(received, response);
+      answer = () => answerReviews(received, response);
+    };
+    const knock = door();
+    const first = knock("good");
+    await eventually(() => api.received.length === 1);
+    clock.jumpWall(40_000); // as after a stand-still of the process, in which the answer came
+    answer();
+    expect(await first).toBe("allowed");
+    await knock("good");
+    expect(api.received).toHaveLength(2);
+    await knock("good");
+    expect(api.received).toHaveLength(2);
+  });
+
   it("is reviewed once per lifetime, good or bad, and once for concurrent requests", async () => {
     const knock = door();
     const crowd = await Promise.all(
