@@ -1,6 +1,6 @@
 import { notifyDrain } from "./doors.ts";
 import { heldWrites } from "./node-inners.ts";
-import type { WireSocket } from "./wire-socket.ts";
+import { type WireSocket, writeAheadBytes } from "./wire-socket.ts";
 
 /** What each write in a queue costs beside its bytes, in bytes: Node keeps several objects for it. */
 const writeWeight = 512;
@@ -11,13 +11,13 @@ const marked = new WeakSet<WireSocket>();
 /**
  * Whether the queue is so heavy that nothing should be added; then `drained` follows. The other side chooses the size of its
  * pieces, and each is one write: with single bytes, the queue would have sixteen thousand. Once nothing is read, the kernel joins
- * the pieces.
+ * the pieces. Over TLS, Node would stop at 65,536 bytes: it passes no option on to a socket that it accepts.
  */
 export function isBehind(socket: WireSocket): boolean {
   const { writableLength, writableHighWaterMark } = socket;
   if (writableLength === 0) return false;
   if (writableLength >= writableHighWaterMark) return true; // Node reports when it was sent
-  if (!socket.writable || writableLength + writeWeight * heldWrites(socket) < writableHighWaterMark) return false;
+  if (!socket.writable || writableLength + writeWeight * heldWrites(socket) < writeAheadBytes) return false;
   if (!marked.has(socket)) mark(socket);
   return true;
 }

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../../../test/support/proxy-path.ts";
+import { dialledTls, tls } from "../../../test/support/tls-path.ts";
 import { writeAheadBytes } from "../../socket/wire-socket.ts";
 
 const much = Buffer.alloc(16_777_216, "x");
@@ -16,6 +17,8 @@ interface Way {
   readonly request: string;
   readonly response: string;
   readonly to: keyof NonNullable<ProxyPath["sockets"]>;
+  /** The client comes by TLS. */
+  readonly secured?: boolean;
 }
 
 /** What one side sends while the other reads nothing after its first bytes. */
@@ -24,6 +27,8 @@ const ways: readonly Way[] = [
   { what: "a response", request: get, response: answer, to: "client" },
   { what: "a tunnel's client", request: ask, response: switched, to: "sandbox" },
   { what: "a tunnel's sandbox", request: ask, response: switched, to: "client" },
+  { what: "a response over TLS", request: get, response: answer, to: "client", secured: true },
+  { what: "a tunnel's sandbox over TLS", request: ask, response: switched, to: "client", secured: true },
 ];
 
 /** Reads one piece, and then nothing. */
@@ -39,14 +44,14 @@ describe("without a read buffer of its own", () => {
   it.each(ways)(
     "$what has at most two small reads in the queue of a $to that pauses, and all arrives later",
     async (way) => {
-      const { request, response, to } = way;
+      const { request, response, to, secured } = way;
       const sandboxes: Socket[] = [];
       await using backend = await openBackend((socket) => {
         sandboxes.push(socket);
         void firstOf(socket).then(() => socket.write(response));
       });
-      await using proxyPath = await openProxyPath(backend.port, { readBuffers: 0 });
-      const client = await dialled(proxyPath.port);
+      await using proxyPath = await openProxyPath(backend.port, { readBuffers: 0, ...(secured && { tls }) });
+      const client = await (secured ? dialledTls : dialled)(proxyPath.port);
       client.write(request);
       if (response !== "") await firstOf(client);
       await eventually(() => sandboxes.length === 1 && proxyPath.sockets !== undefined);
