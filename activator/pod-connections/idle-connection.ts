@@ -5,6 +5,12 @@ import { Link } from "./idle-list.ts";
 import type { Place } from "./place.ts";
 import type { PortShelf } from "./shelf.ts";
 
+/**
+ * Said: the server stated its timeout, so any request may be sent. Idle: it did not, so only safe methods are sent. Leaving: the server
+ * closes it, and no request is sent.
+ */
+export type IdleState = "said" | "idle" | "leaving";
+
 /** The pool that a connection belongs to. */
 interface Owner {
   /** It was taken, or its time has passed. */
@@ -26,8 +32,7 @@ export class Idle implements Watched {
   readonly inAll = new Link<Idle>(this);
   /** Set while idle. */
   shelf: PortShelf<Idle> | undefined;
-  /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
-  isSaid = false;
+  state: IdleState = "idle";
   /** Whether its last request had a body. */
   hadBody = false;
   readonly #owner: Owner;
@@ -40,11 +45,11 @@ export class Idle implements Watched {
     this.#owner = owner;
   }
 
-  rest(now: ClockReading, lifeMs: number, said: boolean): void {
+  rest(now: ClockReading, lifeMs: number, state: IdleState): void {
     this.isIdle = true;
     this.#restedAt = now;
     this.#lifeMs = lifeMs;
-    this.isSaid = said;
+    this.state = state;
   }
 
   /** It is no longer idle, and counts in no limit. */
@@ -64,8 +69,12 @@ export class Idle implements Watched {
     return !isUsable(this.socket) || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
   }
 
+  #makesRoom(nowMs: number): boolean {
+    return this.state !== "leaving" && this.shelf?.makesRoom(nowMs) === true;
+  }
+
   check(nowMs: number): void {
-    if (!this.isIdle || this.#isOver(nowMs) || this.shelf?.makesRoom(nowMs)) this.#owner.leave(this);
+    if (!this.isIdle || this.#isOver(nowMs) || this.#makesRoom(nowMs)) this.#owner.leave(this);
     else if (this.shelf) this.#owner.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }

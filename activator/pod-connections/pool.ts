@@ -15,6 +15,8 @@ const unsaidLifeMs = 4_000;
 /** The fraction of a server's stated timeout that is used: its clock began before ours, and its FIN needs time to arrive. */
 const trustedShare = 0.5;
 const longestLifeMs = 90_000;
+/** How long a server that announced the end of a connection has to end it, in milliseconds. One that serves one at a time may wait for us. */
+const leavingMs = 250;
 
 /** A repeated request of these methods changes nothing (RFC 9110, 9.2.1), so its loss on a closing connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -84,6 +86,7 @@ export class Pool {
   put(shelf: PortShelf<Idle>, socket: WireSocket, saidMs: number | undefined, hadBody: boolean): void {
     const { place } = shelf;
     shelf.end();
+    shelf.statesTimeout = saidMs !== undefined;
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
     const now = readClocks(this.#clock);
     const nowMs = now.ticksMs;
@@ -93,11 +96,27 @@ export class Pool {
       return this.#forgetEmpty(place);
     }
     const entry = this.#entryOf(socket, place);
-    entry.rest(now, lifeMs, saidMs !== undefined);
+    entry.rest(now, lifeMs, saidMs === undefined ? "idle" : "said");
     entry.hadBody = hadBody;
     this.#shelve(entry, nowMs);
-    this.#sweep.add(entry);
-    socket.readOn(); // reading detects the far side's close
+  }
+
+  /**
+   * The request has ended, and its server closes the connection. The activator waits for that: the side that closes first is in
+   * TIME-WAIT, which costs the activator a port, and a server none. No request uses the connection.
+   */
+  putLeaving(shelf: PortShelf<Idle>, socket: WireSocket, hadBody: boolean): void {
+    this.#dropClosed(shelf.leaving);
+    shelf.end();
+    if (!isUsable(socket) || shelf.pod.isLost) {
+      socket.destroy();
+      return this.#forgetEmpty(shelf.place);
+    }
+    const now = readClocks(this.#clock);
+    const entry = this.#entryOf(socket, shelf.place);
+    entry.rest(now, leavingMs, "leaving");
+    entry.hadBody = hadBody;
+    this.#shelve(entry, now.ticksMs);
   }
 
   /** Closes connections to an address that its Pod has lost: it may become another Pod's. */
@@ -140,7 +159,7 @@ export class Pool {
     if (!entry.isIdle) {
       this.#sweep.remove(entry);
       this.#forgetEmpty(entry.place);
-    } else if (entry.shelf && entry.shelf.idle.size > restingMax) this.#release(entry);
+    } else if ((entry.inPort.list?.size ?? 0) > restingMax) this.#release(entry);
     else this.#close(entry);
   }
 
@@ -154,14 +173,17 @@ export class Pool {
     const ofPort = this.#shelfOf(place);
     const { pod: ofPod } = ofPort;
     entry.shelf = ofPort;
-    ofPort.idle.join(entry.inPort);
-    if (entry.isSaid) ofPort.said.join(entry.inSaid);
+    const { state } = entry;
+    (state === "leaving" ? ofPort.leaving : ofPort.idle).join(entry.inPort);
+    if (state === "said") ofPort.said.join(entry.inSaid);
     ofPod.idle.join(entry.inPod);
     this.#all.join(entry.inAll);
     this.#trim(ofPort.idle, Math.min(perPort, ofPort.idleMax(nowMs)));
     this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
     this.#trim(ofPod.idle.namespace, perNamespace);
     this.#trim(this.#shares, total);
+    this.#sweep.add(entry);
+    entry.socket.readOn(); // reading detects the far side's close
   }
 
   #shelfOf(place: Place): PortShelf<Idle> {
@@ -192,6 +214,14 @@ export class Pool {
     this.#close(entry);
   }
 
+  /** Most have been closed in the order in which they came. */
+  #dropClosed(leaving: IdleList<Idle>): void {
+    for (const entry of leaving) {
+      if (isUsable(entry.socket)) return;
+      this.#close(entry);
+    }
+  }
+
   #entryOf(socket: WireSocket, place: Place): Idle {
     const known = this.#entries.get(socket);
     if (known) return known;
@@ -211,7 +241,7 @@ export class Pool {
     const { port } = place;
     const pod = this.#pods.get(place);
     const shelf = pod?.ports.get(port);
-    if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
+    if (shelf?.isEmpty) pod?.ports.delete(port);
     if (pod?.ports.size === 0) this.#pods.delete(place);
   }
 }
