@@ -55,21 +55,26 @@ export class ContainerRun {
 
   /** @throws SpawnFailed */
   static async start(services: NodeServices, options: RunOptions): Promise<ContainerRun> {
-    const containment = Containment.make();
+    const { clock, records } = services;
     const { launch } = options;
-    const process = await startProcess(containment.enclose(launch)).catch(async (error: unknown) => {
-      await containment.end(services.clock);
-      throw error;
-    });
+    const { program } = launch;
+    const key = recordKey(options);
+    const containment = Containment.plan();
+    // Before the process exists: if the runtime is killed, the next one finds the process by this record.
+    recorded(program, () => records.plan(key, { program, ...containment.record }));
+    containment.open();
+    let process: ProcessGroup | undefined;
     try {
-      services.records.add(recordKey(options), { pid: process.pid, program: launch.program, ...containment.record });
-    } catch (cause) {
-      // Without a record the process could not be found after a crash.
-      process.signal("SIGKILL");
-      await containment.end(services.clock);
-      throw new SpawnFailed(`cannot record ${launch.program}`, { cause });
+      process = await startProcess(containment.enclose(launch));
+      const { pid } = process;
+      recorded(program, () => records.add(key, { pid, program, ...containment.record }));
+      return new ContainerRun(services, options, process, containment);
+    } catch (error) {
+      process?.signal("SIGKILL");
+      const { left } = await containment.end(clock);
+      if (left.length === 0) records.remove(key);
+      throw error;
     }
-    return new ContainerRun(services, options, process, containment);
   }
 
   /** Aborted once the run has ended or is killed: later answers of it have no meaning. */
@@ -139,6 +144,15 @@ const hookLimitMs = 3_600_000;
 
 export function containerIdOf(podUid: string, container: string, restartCount: number): string {
   return `process://${podUid}/${container}/${restartCount}`;
+}
+
+/** A container without a record does not run: after a crash nothing would find its processes. */
+function recorded(program: string, write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    throw new SpawnFailed(`cannot record ${program}`, { cause });
+  }
 }
 
 function recordKey({ podUid, container }: RunOptions): string {

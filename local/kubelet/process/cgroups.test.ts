@@ -72,13 +72,13 @@ describe("a program that is started in the cgroup of a container", () => {
 
   /** Only where this user may create cgroups. */
   function made(): readonly string[] {
-    const cgroup = Cgroup.make("rouse-another-test");
+    const cgroup = Cgroup.make(Cgroup.placeFor("rouse-another-test"));
     cgroup?.remove();
     return cgroup ? ["rouse-a-divided-test"] : [];
   }
 
   it.each(made())("is started in the part that the container is in, and all parts end with it (%s)", async (name) => {
-    const cgroup = Cgroup.make(name);
+    const cgroup = Cgroup.make(Cgroup.placeFor(name));
     const start = (): ChildProcess => spawn(process.execPath, ["-e", idle], { stdio: "ignore" });
     const container = cgroup?.within(start);
     const before = readFileSync("/proc/self/cgroup", "utf8");

@@ -100,13 +100,22 @@ export class Cgroup {
     this.path = path;
   }
 
-  /** Undefined if this user may not create one. */
-  static make(name: string): Cgroup | undefined {
+  /** Where `make` creates a cgroup of this name now; undefined if this user may not create one. */
+  static placeFor(name: string): string | undefined {
     try {
       const parent = cgroupOf("self");
       if (parent === undefined) return undefined;
       accessSync(join(parent, membersFile), constants.W_OK); // so that `within` can return
-      const path = join(parent, name);
+      return join(parent, name);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Creates one where `placeFor` said. Undefined if this user may not. */
+  static make(path: string | undefined): Cgroup | undefined {
+    if (path === undefined) return undefined;
+    try {
       mkdirSync(path);
       return new Cgroup(path);
     } catch {

@@ -32,7 +32,7 @@ async function daemonOf(node: LocalNode, script: string): Promise<number> {
 
 /** Only a cgroup finds a process that has left the session and has another environment. */
 function environments(): readonly ("kept" | "cleared")[] {
-  const made = Cgroup.make("rouse-a-test");
+  const made = Cgroup.make(Cgroup.placeFor("rouse-a-test"));
   made?.remove();
   return made ? ["kept", "cleared"] : ["kept"];
 }

@@ -24,32 +24,36 @@ export interface ContainmentRecord {
  * cgroups, a process that clears the environment and leaves the session is lost. Without `/proc`, both find nothing.
  */
 export class Containment {
-  readonly mark: string;
-  readonly #cgroup: Cgroup | undefined;
+  readonly record: ContainmentRecord;
+  #cgroup: Cgroup | undefined;
 
-  private constructor(mark: string, cgroup: Cgroup | undefined) {
-    this.mark = mark;
-    this.#cgroup = cgroup;
+  private constructor(record: ContainmentRecord) {
+    this.record = record;
   }
 
-  static make(): Containment {
+  /** A new one that has no cgroup yet: its record is written before anything exists that it has to find. */
+  static plan(): Containment {
     const mark = randomUUID();
-    return new Containment(mark, hasProc ? Cgroup.make(nameOf(mark)) : undefined);
+    const cgroup = hasProc ? Cgroup.placeFor(nameOf(mark)) : undefined;
+    return new Containment({ mark, ...(cgroup !== undefined && { cgroup }) });
   }
 
-  static find({ mark, cgroup }: ContainmentRecord): Containment {
-    return new Containment(mark, cgroup === undefined ? undefined : Cgroup.find(cgroup, nameOf(mark)));
+  static find(record: ContainmentRecord): Containment {
+    const { mark, cgroup } = record;
+    const found = new Containment(record);
+    found.#cgroup = cgroup === undefined ? undefined : Cgroup.find(cgroup, nameOf(mark));
+    return found;
   }
 
-  get record(): ContainmentRecord {
-    const { mark } = this;
-    return this.#cgroup ? { mark, cgroup: this.#cgroup.path } : { mark };
+  /** Creates the planned cgroup. If that fails, the mark alone finds the processes. */
+  open(): void {
+    this.#cgroup = Cgroup.make(this.record.cgroup);
   }
 
   /** The same launch, with the mark, and in the cgroup: in the part of it that the process `pid` is in then. */
   enclose(launch: Launch, pid?: number): Launch {
     const cgroup = this.#cgroup;
-    const marked = { ...launch, environment: { ...launch.environment, [markName]: this.mark } };
+    const marked = { ...launch, environment: { ...launch.environment, [markName]: this.record.mark } };
     return cgroup ? { ...marked, spawnWithin: (spawn) => cgroup.within(spawn, pid) } : marked;
   }
 
@@ -72,7 +76,7 @@ export class Containment {
   }
 
   async #marked(): Promise<readonly number[]> {
-    return hasProc ? processesWith(`${markName}=${this.mark}`) : [];
+    return hasProc ? processesWith(`${markName}=${this.record.mark}`) : [];
   }
 }
 

@@ -73,8 +73,10 @@ describe("the records of an earlier run", () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
     writeFileSync(join(folder.path, "thesis.md"), "chapter one");
     writeFileSync(join(folder.path, `${randomUUID()}_main.json`), "torn by a cra");
+    writeFileSync(join(folder.path, `${randomUUID()}_main.json.new`), "torn by a cra");
+    writeFileSync(join(folder.path, "thesis.md.new"), "chapter two");
     await (await ProcessRecords.open(folder.path)).killStrays(systemClock, silentLogger);
-    expect(readdirSync(folder.path)).toEqual(["thesis.md"]);
+    expect(readdirSync(folder.path)).toEqual(["thesis.md", "thesis.md.new"]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -8,9 +8,10 @@ import { Containment, type ContainmentRecord } from "./containment.ts";
 import { hasProc, listProcesses, type ProcessFacts, parseStat, readBootId, startedAt } from "./proc.ts";
 import { killGroup, killProcess } from "./process.ts";
 
-/** Identifies one process of this runtime for its successor. */
+/** Identifies one run of a container for the next runtime. */
 export interface ProcessRecord extends Partial<ContainmentRecord> {
-  readonly pid: number;
+  /** Absent until the process has started. */
+  readonly pid?: number;
   readonly program: string;
   /** On systems with `/proc`. */
   readonly startTicks?: number;
@@ -20,8 +21,8 @@ export interface ProcessRecord extends Partial<ContainmentRecord> {
 }
 
 /**
- * Records running processes on disk. A record is written in the same turn of the event loop in which its process
- * starts, so `kill -9` at any later moment leaves no unknown orphan.
+ * Records running processes on disk. The containment of a process is recorded before the process starts, and its pid in the
+ * same turn of the event loop in which it starts. So on systems with `/proc`, `kill -9` leaves no unknown orphan at any moment.
  */
 export class ProcessRecords {
   readonly #directory: string;
@@ -40,13 +41,15 @@ export class ProcessRecords {
     return new ProcessRecords(directory, knowsProc, await readBootId());
   }
 
-  add(key: string, started: Pick<ProcessRecord, "pid" | "program"> & ContainmentRecord): void {
-    const record: ProcessRecord = {
-      ...started,
-      ...(this.#knowsProc ? ticksOf(started.pid) : { startedAt: startedAt(started.pid) }),
-      ...(this.#bootId !== undefined && { bootId: this.#bootId }),
-    };
-    writeFileSync(this.#file(key), JSON.stringify(record));
+  /** Records that a process is about to start. A record of an earlier run has ended. */
+  plan(key: string, planned: Pick<ProcessRecord, "program"> & ContainmentRecord): void {
+    this.#write(key, planned);
+  }
+
+  /** Records that the process has started. */
+  add(key: string, started: Pick<ProcessRecord, "program"> & ContainmentRecord & { readonly pid: number }): void {
+    const { pid } = started;
+    this.#write(key, { ...started, ...(this.#knowsProc ? ticksOf(pid) : { startedAt: startedAt(pid) }) });
   }
 
   remove(key: string): void {
@@ -58,26 +61,33 @@ export class ProcessRecords {
     let killed = 0;
     const processes = await listProcesses();
     for (const name of await readdir(this.#directory)) {
-      if (!isRecord(name)) continue;
       const file = join(this.#directory, name);
-      const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
-      const pids = record ? this.#strays(record, processes) : [];
-      if (record && pids.length > 0) {
-        for (const pid of pids) killProcess(pid);
-        killGroup(record.pid, "SIGKILL");
-        killed += pids.length;
-        log.warn({ pid: record.pid, program: record.program }, "killed a process left by an earlier run");
+      if (isRecord(name)) {
+        const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
+        if (record) killed += this.#killGroupOf(record, processes, log);
+        if (record && record.bootId === this.#bootId) killed += await this.#endContainment(record, clock, log);
       }
-      if (record && record.bootId === this.#bootId) killed += await this.#endContainment(record, clock, log);
-      await rm(file, { force: true });
+      if (isRecord(name) || isRecord(name.replace(newSuffix, ""))) await rm(file, { force: true });
     }
     if (killed > 0) await clock.sleep(settleMs); // until the system has closed their ports
     return killed;
   }
 
+  #killGroupOf(record: ProcessRecord, processes: readonly ProcessFacts[], log: Logger): number {
+    const { pid, program } = record;
+    const strays = this.#strays(record, processes);
+    if (pid === undefined || strays.length === 0) return 0;
+    for (const stray of strays) killProcess(stray);
+    killGroup(pid, "SIGKILL");
+    log.warn({ pid, program }, "killed a process left by an earlier run");
+    return strays.length;
+  }
+
   #strays(record: ProcessRecord, processes: readonly ProcessFacts[]): readonly number[] {
     if (this.#knowsProc) return record.bootId === this.#bootId ? straysOf(record, processes) : [];
-    return record.startedAt !== undefined && record.startedAt === startedAt(record.pid) ? [record.pid] : [];
+    const { pid } = record;
+    if (pid === undefined || record.startedAt === undefined) return [];
+    return record.startedAt === startedAt(pid) ? [pid] : [];
   }
 
   /** Kills processes that have left their process group. */
@@ -89,12 +99,21 @@ export class ProcessRecords {
     return killed;
   }
 
+  /** Replaces a record at once: a torn one would no longer tell of its processes. */
+  #write(key: string, record: ProcessRecord): void {
+    const file = this.#file(key);
+    const withBoot = { ...record, ...(this.#bootId !== undefined && { bootId: this.#bootId }) };
+    writeFileSync(file + newSuffix, JSON.stringify(withBoot));
+    renameSync(file + newSuffix, file);
+  }
+
   #file(key: string): string {
     return join(this.#directory, `${key.replaceAll("/", "_")}.json`);
   }
 }
 
 const settleMs = 50;
+const newSuffix = ".new";
 
 /** Whether `#file` makes such names, from a Pod's UID and a container's name. */
 const isRecord = (name: string): boolean => {
@@ -120,7 +139,7 @@ export function straysOf(record: ProcessRecord, processes: readonly ProcessFacts
 function parseRecord(text: string): ProcessRecord | undefined {
   try {
     const record: ProcessRecord = JSON.parse(text);
-    if (!Number.isInteger(record.pid) || record.pid <= 1) return undefined;
+    if (record.pid !== undefined && (!Number.isInteger(record.pid) || record.pid <= 1)) return undefined;
     const { mark, cgroup, ...rest } = record;
     // A mark that is not a UUID could match foreign environments.
     const isMark = typeof mark === "string" && /^[0-9a-f-]{36}$/.test(mark);
