@@ -7,17 +7,18 @@ import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { startClaims } from "./claims.ts";
 
-const broken = () => new ApiError(500, { apiVersion: "v1", kind: "Status", message: "conversion webhook failed" });
+const broken = new ApiError(500, { apiVersion: "v1", kind: "Status", message: "conversion webhook failed" });
+const refused = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
 
 /** The lookup of claims at an API server that fails these lists, on the test's clock, with the warnings that it logs. */
-async function given(fails: (limit: number | undefined) => boolean) {
+async function given(fails: (limit: number | undefined) => boolean, failure: ApiError = broken) {
   await using opened = new AsyncDisposableStack();
   const { client } = opened.use(await openMemoryApi());
   const state = { fails };
   const failing: KubeClient = {
     ...client,
     list: async (type, options, signal) => {
-      if (state.fails(options?.limit)) throw broken();
+      if (state.fails(options?.limit)) throw failure;
       return client.list(type, options, signal);
     },
   };
@@ -48,4 +49,19 @@ it("claims that cannot be listed are logged once a minute, and are settled once 
   expect(lab.warnings[0]).toContain("SandboxClaims cannot be listed; retrying");
   lab.state.fails = () => false;
   await asTimePasses(lab.clock, () => expect(lab.claims.settled).toBe(true));
+});
+
+it("claims that the API server does not serve are asked for again every minute", async () => {
+  let asked = 0;
+  const count = () => {
+    asked += 1;
+    return true;
+  };
+  await using lab = await given(count, refused);
+  await expect.poll(() => lab.claims.settled).toBe(true);
+  const before = asked;
+  await lab.clock.advance(59_999);
+  expect(asked).toBe(before);
+  await lab.clock.advance(1);
+  expect(asked).toBe(before + 1);
 });

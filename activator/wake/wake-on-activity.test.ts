@@ -4,7 +4,7 @@ import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
 import { inactivityAt } from "../../api/rules/suspension.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { createLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
+import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
@@ -18,7 +18,7 @@ const letPass: Intercept = (_, proceed) => proceed();
 
 const nova = { namespace: "default", name: "nova" };
 
-async function openLab({ intercept = letPass } = {}) {
+async function openLab({ intercept = letPass, clock = systemClock }: { intercept?: Intercept; clock?: Clock } = {}) {
   await using opened = new AsyncDisposableStack();
   const api = opened.use(await openMemoryApi());
   const lines: Record<string, unknown>[] = [];
@@ -33,7 +33,7 @@ async function openLab({ intercept = letPass } = {}) {
     rate: { perSecond: 100, burst: 100 },
     clock: systemClock,
   });
-  const wakeOnActivity = opened.use(new WakeOnActivity({ ...parts, cluster, fences, waker, onWoken }));
+  const wakeOnActivity = opened.use(new WakeOnActivity({ ...parts, clock, cluster, fences, waker, onWoken }));
   await eventually(() => cluster.synced);
   const seen = () => cluster.sandbox(nova.namespace, nova.name);
   const closing = opened.move();
@@ -112,6 +112,20 @@ describe("data on an open connection", () => {
     await lab.wakeOnActivity[Symbol.asyncDispose](); // waits for what it does
     expect(await lab.mode()).toBe("Suspended");
     expect([lab.woken, lab.lines]).toEqual([[], []]);
+  });
+
+  it("gives up after ten seconds if the reported suspension is not seen", async () => {
+    const clock = new FakeClock();
+    await using lab = await openLab({ clock });
+    lab.fences.reported(lab.uid, 2, 1);
+    lab.wakeOnActivity.moved(connection);
+    await clock.advance(9_999);
+    expect(lab.lines).toEqual([]);
+    await clock.advance(1);
+    await eventually(() => lab.lines.length > 0);
+    expect(lab.lines).toMatchObject([
+      { err: { message: "the sandbox was not resumed within 10000 ms" }, name: "nova" },
+    ]);
   });
 
   it("logs one line a minute about a sandbox that may not be resumed", async () => {

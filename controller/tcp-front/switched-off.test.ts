@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { endpointSliceType, tcpFrontOf, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
-import { ApiUnreachable } from "../../kube/client/errors.ts";
+import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
@@ -75,4 +75,21 @@ it("retries what fails, and does not touch the slices of others", async () => {
   await using _controller = await lab.startController({ isSwitchedOff, client, clock });
   await asTimePasses(clock, async () => expect((await lab.slice(sandbox))?.endpoints).toEqual([]));
   await vi.waitFor(async () => expect(await lab.slices()).toContainEqual(foreign), waiting);
+});
+
+it("tries again ten minutes after a refusal, which only a changed role helps against", async () => {
+  await using lab = await openFrontLab();
+  const sandbox = await fromBefore(lab);
+  let refusals = 0;
+  const client = interceptCalls(lab.client, async ({ kind }, proceed) => {
+    if (kind !== "EndpointSlice" || refusals > 0) return proceed();
+    refusals += 1;
+    throw new ApiError(403, { apiVersion: "v1", kind: "Status", reason: "Forbidden" });
+  });
+  const clock = new FakeClock(systemClock.now());
+  await using _controller = await lab.startController({ isSwitchedOff, client, clock });
+  await asTimePasses(clock, () => expect(refusals).toBe(1));
+  const refusedMs = clock.ticksMs();
+  await asTimePasses(clock, async () => expect((await lab.slice(sandbox))?.endpoints).toEqual([]));
+  expect(clock.ticksMs() - refusedMs).toBeGreaterThan(590_000);
 });

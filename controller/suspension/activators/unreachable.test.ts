@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/log/log.ts";
+import { aborted } from "../../../lib/process/lifecycle.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { aPodOf, aSandbox, readyStatus } from "../../../test/support/builders/builders.ts";
 import { activatorOf } from "./activators.ts";
@@ -15,13 +16,17 @@ function aRound(status = readyStatus) {
   const activators = [activatorOf(aPodOf(aSandbox(), { name: "activator" }, status), 8446)].filter(
     (one) => one !== undefined,
   );
-  const state: { failure: Error | undefined; answer: unknown } = { failure: undefined, answer: { inFlight: 0 } };
+  const state: { failure: Error | undefined; answer: unknown; hangs: boolean } = {
+    ...{ failure: undefined, answer: { inFlight: 0 }, hangs: false },
+  };
   const notes: string[] = [];
   const unreachable: number[] = [];
   const rounds = new ActivatorRounds({
     finder: { list: async () => activators, known: () => activators, onChange: () => new DisposableStack() },
-    async call() {
+    async call(_address, _path, _body, over) {
       if (state.failure) throw state.failure;
+      if (state.hangs) await aborted(over);
+      over.throwIfAborted();
       return state.answer;
     },
     clock,
@@ -62,6 +67,22 @@ describe("an activator that does not answer", () => {
     expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 0, lostForMs: 0 }]);
     await clock.advance(longestSilenceMs);
     expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: longestSilenceMs, lostForMs: 0 }]);
+  });
+
+  it("is waited for half a second once its Pod has been unready for five minutes", async () => {
+    const { clock, rounds, state } = aRound({ ...readyStatus, conditions: [] });
+    state.failure = new Error("reset");
+    await rounds.promises(about, signal);
+    await clock.advance(longestSilenceMs);
+    state.failure = undefined;
+    state.hangs = true;
+    let replies: unknown;
+    const asked = rounds.promises(about, signal).then((all) => (replies = all));
+    await clock.advance(499);
+    expect(replies).toBeUndefined();
+    await clock.advance(1);
+    await asked;
+    expect(replies).toMatchObject([{ is: "silent", lostForMs: longestSilenceMs + 500 }]);
   });
 
   it("may still be there when its port refuses while its Pod is ready", async () => {
