@@ -54,6 +54,18 @@ describe("the drain port", () => {
     expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200", "busy 200"]);
   });
 
+  it("refuses a body of more than 16,384 bytes, and accepts one of as many", async () => {
+    await using server = await openServer();
+    const question = JSON.stringify({ sandbox, podUid: "p1" });
+    for (const [length, status] of [
+      [16_384, 200],
+      [16_385, 400],
+    ] as const) {
+      const init = { method: "POST", body: question.padEnd(length) };
+      expect((await fetch(`http://127.0.0.1:${server.port}${drainPaths.promise}`, init)).status).toBe(status);
+    }
+  });
+
   it("is closed once its server is disposed of", async () => {
     const server = await openServer();
     const ask = () => fetch(`http://127.0.0.1:${server.port}/`);

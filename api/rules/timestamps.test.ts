@@ -80,6 +80,11 @@ describe("a text where a time is expected", () => {
     expect(unreadableTimesText({ shutdownTime: nested })).toBe(text);
   });
 
+  it("is shown by its first 64 characters if it cannot be read", () => {
+    const text = unreadableTimesText({ shutdownTime: "x".repeat(100_000) });
+    expect(text?.match(/x+/)?.[0]).toHaveLength(64);
+  });
+
   it("may be a date alone, by the calendar", () => {
     expect(["2024-02-29", "0000-02-29", "2026-12-31"].map(isDate)).toEqual([true, true, true]);
     expect(["2025-02-29", "2026-04-31", "2026-1-1", "2026-01-01Z", "0000-00-01"].some(isDate)).toBe(false);

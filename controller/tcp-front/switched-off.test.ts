@@ -88,7 +88,7 @@ it("tries again ten minutes after a refusal, which only a changed role helps aga
   });
   const clock = new FakeClock(systemClock.now());
   await using _controller = await lab.startController({ isSwitchedOff, client, clock });
-  await asTimePasses(clock, () => expect(refusals).toBe(1));
+  await asTimePasses(clock, async () => expect(refusals).toBe(1));
   const refusedMs = clock.ticksMs();
   await asTimePasses(clock, async () => expect((await lab.slice(sandbox))?.endpoints).toEqual([]));
   expect(clock.ticksMs() - refusedMs).toBeGreaterThan(590_000);

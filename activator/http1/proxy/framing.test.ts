@@ -44,6 +44,17 @@ describe("a response", () => {
     expect(await say(proxyPath.port, `GET / HTTP/${version}\r\nHost: nova\r\n${close}\r\n`)).toBe(heard);
   });
 
+  it.each([
+    { fields: 256, status: 200 },
+    { fields: 257, status: 502 },
+  ])("with $fields fields has status $status for the client", async ({ fields, status }) => {
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n${"X-A: 1\r\n".repeat(fields - 1)}\r\n`;
+    await using backend = await openBackend((socket) => socket.on("data", () => socket.end(answer)));
+    await using proxyPath = await openProxyPath(backend.port);
+    const heard = await say(proxyPath.port, "GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n");
+    expect(heard).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
   it("to an HTTP/1.0 client with keep-alive leaves the connection open", async () => {
     await using backend = await openBackend((socket) => socket.on("data", () => socket.write(ofLength)));
     await using proxyPath = await openProxyPath(backend.port);
