@@ -5,30 +5,61 @@ import type { Watched } from "../../sweep.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamHost } from "./stream-host.ts";
 
+/** How many responses of the activator itself one connection may leave unread for the whole limit of an idle connection. */
+const unreadMax = 100;
+/** How long the client may take nothing of a further one, in milliseconds. Clients that read take their responses one by one. */
+const crowdedMs = 5_000;
+
+type TailHost = Pick<StreamHost, "sweep" | "nowMs" | "keepAliveTimeoutMs" | "streamIdleMs">;
+
+/** The number of such responses for each connection. */
+const unread = new WeakMap<object, number>();
+
 /** The rest of a response that is written, and that its client still has to take. A client that takes nothing is reset. */
 export class AnswerTail implements Watched {
   sweepIndex = -1;
   readonly #stream: ServerHttp2Stream;
-  readonly #host: Pick<StreamHost, "sweep" | "nowMs">;
+  readonly #host: TailHost;
+  readonly #isOwn: boolean;
   readonly #stall = new StallWatch();
 
-  /** `limitMs`: how long the client may take nothing; 0: unlimited. */
-  constructor(stream: ServerHttp2Stream, limitMs: number, host: Pick<StreamHost, "sweep" | "nowMs">) {
+  /** `isOwn`: the activator itself wrote the response. */
+  constructor(stream: ServerHttp2Stream, host: TailHost, isOwn: boolean) {
     this.#stream = stream;
     this.#host = host;
-    this.#stall.limit(limitMs, host.nowMs());
+    this.#isOwn = isOwn;
   }
 
   watch(): void {
-    if (this.#stream.destroyed) return;
+    const { session, destroyed } = this.#stream;
+    if (destroyed) return;
+    const others = this.#isOwn && session ? count(session, 1) - 1 : 0;
+    this.#stall.limit(this.#limitMs(others), this.#host.nowMs());
     this.#host.sweep.add(this);
     this.#stream.once(
       "close",
-      guarded("http-front", () => this.#host.sweep.remove(this)),
+      guarded("http-front", () => {
+        this.#host.sweep.remove(this);
+        if (this.#isOwn && session) count(session, -1);
+      }),
     );
   }
 
   check(nowMs: number): void {
     if (this.#stall.isStalled(this.#stream.bufferSize, nowMs)) cutStream(this.#stream);
   }
+
+  /** 0: unlimited. The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter. */
+  #limitMs(others: number): number {
+    const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
+    if (!this.#isOwn) return streamIdleMs;
+    if (others < unreadMax) return keepAliveTimeoutMs;
+    return keepAliveTimeoutMs > 0 ? Math.min(keepAliveTimeoutMs, crowdedMs) : crowdedMs;
+  }
+}
+
+function count(session: object, change: number): number {
+  const now = (unread.get(session) ?? 0) + change;
+  unread.set(session, now);
+  return now;
 }

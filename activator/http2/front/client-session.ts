@@ -15,7 +15,7 @@ import { ReadShare } from "../read-share.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields } from "./field-lines.ts";
-import { freeLast, nativeHandle } from "./native-handles.ts";
+import { dropOrigin, freeLast, nativeHandle } from "./native-handles.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
 import { StreamBody } from "./stream-body.ts";
@@ -137,6 +137,7 @@ export class ClientSession implements Watched {
     this.#fields?.headEnded(stream.id ?? 0);
     this.#share.counted(0);
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
+    dropOrigin(stream);
     this.#streams.add(stream);
     stream.once(
       "close",
@@ -183,7 +184,7 @@ export class ClientSession implements Watched {
     const reset = guarded("http-front", () => stream.close(constants.NGHTTP2_NO_ERROR));
     if (stream.writableFinished) reset();
     else stream.once("finish", reset);
-    new AnswerTail(stream, this.#host.keepAliveTimeoutMs, this.#host).watch();
+    new AnswerTail(stream, this.#host, true).watch();
   }
 
   #streamClosed(stream: ServerHttp2Stream): void {

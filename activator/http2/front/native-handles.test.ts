@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { performServerHandshake } from "node:http2";
+import { createServer, performServerHandshake } from "node:http2";
 import { Duplex } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { openHttp2Client } from "../../../test/support/http2-client.ts";
 import { openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
-import { nativeHandle } from "./native-handles.ts";
+import { dropOrigin, nativeHandle } from "./native-handles.ts";
 
 const run = promisify(execFile);
 
@@ -34,5 +34,22 @@ describe("the native part of HTTP/2", () => {
     await once(stream, "ready");
     expect(nativeHandle(stream)).toBeTypeOf("object");
     expect(nativeHandle(client.session)).not.toBe(nativeHandle(stream));
+  });
+
+  it("keeps no text of the client once it was told to drop it", async () => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    using client = openHttp2Client(address !== null && typeof address === "object" ? address.port : 0);
+    const arrived = once(server, "stream");
+    client.open({ ":authority": "nova.test" });
+    const [stream] = await arrived;
+    const texts = () => Object.getOwnPropertySymbols(stream).map((symbol) => Reflect.get(stream, symbol));
+    expect(texts()).toContain("nova.test");
+    dropOrigin(stream);
+    expect(texts().filter((value) => typeof value === "string")).toEqual([]);
+    client.session.destroy();
+    server.close();
   });
 });

@@ -1,6 +1,6 @@
-/** The native part of a session or stream of Node, under a symbol that Node does not publish. Undefined: another Node, or destroyed. */
+/** The native part of a session or stream of Node. Undefined: another Node, or destroyed. */
 export function nativeHandle(owner: object): object | undefined {
-  const symbol = Object.getOwnPropertySymbols(owner).find(({ description }) => description === "kHandle");
+  const symbol = hiddenSymbol(owner, "kHandle");
   const handle: unknown = symbol && Reflect.get(owner, symbol);
   return typeof handle === "object" && handle !== null ? handle : undefined;
 }
@@ -16,4 +16,19 @@ const sessionsOfStreams = new FinalizationRegistry<object>(() => {});
 export function freeLast(session: object | undefined, stream: object): void {
   const handle = nativeHandle(stream);
   if (session && handle) sessionsOfStreams.register(handle, session);
+}
+
+/** Node keeps these parts of a request's head with its stream, for pushes alone. */
+const originNames = ["authority", "protocol"] as const;
+let originSymbols: readonly (symbol | undefined)[] | undefined;
+
+/** Drops the texts that a client has chosen and that Node keeps with the stream. Each may take as much as a whole head. */
+export function dropOrigin(stream: object): void {
+  originSymbols ??= originNames.map((name) => hiddenSymbol(stream, name));
+  for (const symbol of originSymbols) if (symbol) Reflect.set(stream, symbol, undefined);
+}
+
+/** A symbol that Node does not publish. Undefined: another Node. */
+function hiddenSymbol(owner: object, name: string): symbol | undefined {
+  return Object.getOwnPropertySymbols(owner).find(({ description }) => description === name);
 }

@@ -68,7 +68,7 @@ export class StreamBody {
 
   #listen(stream: ServerHttp2Stream): void {
     stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
-      this.#rawTrailers = fields;
+      if (this.#sink !== noSink) this.#rawTrailers = fields;
     });
     stream.on("end", () => {
       this.#hasEnd = true;
@@ -114,10 +114,12 @@ export class StreamBody {
     if (!this.#complete && sink.wantsBody) this.#readMore();
   }
 
-  /** The exchange has ended: kept bytes and the rest of the body are dropped. */
+  /** The exchange has ended: kept bytes and trailers, and the rest of the body are dropped, and no longer judged. */
   discard(): void {
     this.#sink = noSink;
     this.#gathered.take();
+    this.#rawTrailers = undefined;
+    this.#trailers = undefined;
   }
 
   /** Returns whether the client may send more at once. */
@@ -162,6 +164,10 @@ export class StreamBody {
 
   #ended(): void {
     if (!this.#options || !this.#isWhole || this.#stream.aborted || this.#complete) return;
+    if (this.#sink === noSink) {
+      this.#complete = true;
+      return;
+    }
     const { contentLength } = this.#options;
     if (contentLength >= 0 && this.#length !== contentLength) throw malformed("its body is too short");
     if (this.#rawTrailers) this.#takeTrailers(this.#rawTrailers);

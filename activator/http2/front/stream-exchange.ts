@@ -118,6 +118,9 @@ export class StreamExchange implements Incoming {
     this.#grpcStatus = grpcStatus;
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     this.begin(status);
+    // The client may not read this for minutes, and nothing else reads its request any more.
+    this.head.sent();
+    this.body.discard();
     if (bytes.length > 0) fields.push("content-length", String(bytes.length));
     const hasBody = this.head.method !== "HEAD" && bytes.length > 0;
     if (trailers) this.endWith(trailers);
@@ -194,10 +197,7 @@ export class StreamExchange implements Incoming {
   finishDownload(): void {
     this.#responded = true;
     this.#isUploading = true;
-    const { stream } = this;
-    const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
-    // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
-    new AnswerTail(stream, this.#isOwnResponse ? keepAliveTimeoutMs : streamIdleMs, this.#host).watch();
+    new AnswerTail(this.stream, this.#host, this.#isOwnResponse).watch();
   }
 
   onEnded(listener: (ended: Ended) => void): void {
