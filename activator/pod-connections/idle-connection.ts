@@ -13,10 +13,12 @@ export type IdleState = "said" | "idle" | "leaving";
 
 /** The pool that a connection belongs to. */
 interface Owner {
-  /** It was taken, or its time has passed. */
+  /** It was taken or closed, or is closed now. */
   leave(entry: Idle): void;
-  /** Closes one that is not needed any more, if any. */
-  giveBack(shelf: PortShelf<Idle>, max: number): void;
+  /** Its time has passed: it is closed now, or in the next steps. */
+  expire(entry: Idle, nowMs: number): void;
+  /** Closes one that is not needed any more, if any, now or in the next steps. */
+  giveBack(shelf: PortShelf<Idle>, nowMs: number): void;
 }
 
 /** A connection that a request may use, or that one uses. */
@@ -66,7 +68,7 @@ export class Idle implements Watched {
   }
 
   #isOver(nowMs: number): boolean {
-    return !isUsable(this.socket) || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
+    return this.shelf?.pod.isLost === true || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
   }
 
   #makesRoom(nowMs: number): boolean {
@@ -74,8 +76,9 @@ export class Idle implements Watched {
   }
 
   check(nowMs: number): void {
-    if (!this.isIdle || this.#isOver(nowMs) || this.#makesRoom(nowMs)) this.#owner.leave(this);
-    else if (this.shelf) this.#owner.giveBack(this.shelf, this.shelf.idleMax(nowMs));
+    if (!this.isIdle || !isUsable(this.socket) || this.#makesRoom(nowMs)) this.#owner.leave(this);
+    else if (this.#isOver(nowMs)) this.#owner.expire(this, nowMs);
+    else if (this.shelf) this.#owner.giveBack(this.shelf, nowMs);
   }
 }
 

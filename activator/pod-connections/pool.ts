@@ -18,6 +18,11 @@ const longestLifeMs = 90_000;
 /** How long a server that announced the end of a connection has to end it, in milliseconds. One that serves one at a time may wait for us. */
 const leavingMs = 250;
 
+/** How many the pool closes at most in one turn of the event loop, because each takes 25 µs. The rest waits for the next step of the sweep. */
+const closedInOneTurn = 100;
+/** How many connections whose time has passed one request closes in its search. */
+const staleMax = 16;
+
 /** A repeated request of these methods changes nothing (RFC 9110, 9.2.1), so its loss on a closing connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -41,6 +46,9 @@ export class Pool {
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
   #evicted = 0;
+  /** When the sweep closed one last, and how many it has closed then. */
+  #closedMs = Number.NEGATIVE_INFINITY;
+  #closed = 0;
 
   constructor(limits: IdleLimits, clock: Clock) {
     this.#limits = limits;
@@ -55,13 +63,13 @@ export class Pool {
     if (!shelf) return undefined;
     const now = readClocks(this.#clock);
     const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
-    for (let newest = safe.newest; newest; newest = safe.newest) {
-      const { value } = newest;
-      if (!value.isGood(now)) this.leave(value);
-      else {
-        value.use();
-        return value.socket;
+    for (let stale = 0; stale < staleMax; stale += 1) {
+      const newest = safe.newest?.value;
+      if (newest?.isGood(now)) {
+        newest.use();
+        return newest.socket;
       }
+      if (newest) this.leave(newest);
     }
     return undefined;
   }
@@ -124,8 +132,13 @@ export class Pool {
     const shelf = this.#pods.get(address);
     if (!shelf) return;
     shelf.isLost = true; // requests in progress may still want to keep theirs
-    for (const entry of shelf.idle) this.#close(entry);
-    this.#pods.delete(address);
+    this.#pods.delete(address); // nobody finds the others, and the sweep closes them
+    let closed = 0;
+    for (const entry of shelf.idle) {
+      if (closed >= closedInOneTurn) return;
+      this.#close(entry);
+      closed += 1;
+    }
   }
 
   /** The number of Pods with connections, idle or in use. */
@@ -155,6 +168,10 @@ export class Pool {
     this.#sweep[Symbol.dispose]();
   }
 
+  expire(entry: Idle, nowMs: number): void {
+    if (this.#mayClose(nowMs)) this.leave(entry);
+  }
+
   leave(entry: Idle): void {
     if (!entry.isIdle) {
       this.#sweep.remove(entry);
@@ -163,8 +180,17 @@ export class Pool {
     else this.#close(entry);
   }
 
-  giveBack({ idle }: PortShelf<Idle>, max: number): void {
-    if (idle.oldest && idle.size > max) this.#release(idle.oldest.value);
+  giveBack(shelf: PortShelf<Idle>, nowMs: number): void {
+    const { size, next } = shelf.idle;
+    if (next && size > shelf.idleMax(nowMs) && this.#mayClose(nowMs)) this.#release(next);
+  }
+
+  #mayClose(nowMs: number): boolean {
+    if (nowMs !== this.#closedMs) this.#closed = 0;
+    this.#closedMs = nowMs;
+    if (this.#closed >= closedInOneTurn) return false;
+    this.#closed += 1;
+    return true;
   }
 
   #shelve(entry: Idle, nowMs: number): void {
