@@ -1,4 +1,5 @@
 import type { ServerHttp2Stream } from "node:http2";
+import type { ClientView } from "../../headers/base-path.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import { pairsOf, valuesByName } from "../front/field-lines.ts";
 import { responseFields } from "./response-fields.ts";
@@ -12,18 +13,21 @@ const interimMax = 8;
  */
 export class InterimResponses {
   readonly #stream: ServerHttp2Stream;
+  readonly #view: ClientView | undefined;
   #sent = 0;
   #continued = false;
 
-  constructor(stream: ServerHttp2Stream) {
+  /** `view`: as for the final response. */
+  constructor(stream: ServerHttp2Stream, view: ClientView | undefined) {
     this.#stream = stream;
+    this.#view = view;
   }
 
   relay(head: ResponseHead): void {
     if (head.status === 100) return this.continue();
     if (head.status !== 103 || this.#sent >= interimMax || !this.#isOpen) return;
     this.#sent += 1;
-    const fields = responseFields(head, { keepsTrailer: false, drops: finalFields });
+    const fields = responseFields(head, { keepsTrailer: false, drops: finalFields, view: this.#view });
     this.#stream.additionalHeaders({ ...valuesByName(pairsOf(fields)), ":status": 103 });
   }
 

@@ -1,5 +1,6 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
+import { clientView } from "../../headers/base-path.ts";
 import type { Refusal } from "../../http1/parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../../http1/parse/response-head.ts";
 import { EventStream } from "../../http1/proxy/event-stream.ts";
@@ -58,7 +59,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
     this.#sender = new RequestSender(upstream.socket, exchange, this, options.maxRequestBodyBytes);
-    this.#interim = new InterimResponses(exchange.stream);
+    this.#interim = new InterimResponses(exchange.stream, clientView(exchange.head, how));
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
     this.#request = new PodRequest(options.pool, upstream.socket);
   }

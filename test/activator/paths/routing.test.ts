@@ -35,10 +35,13 @@ const originWide = [
   ...["Strict-Transport-Security", "Accept-CH"],
 ];
 
+const earlyHints = { link: "</a.css>; rel=preload", ...Object.fromEntries(originWide.map((name) => [name, "/"])) };
+
 /** It answers with what it has seen. Its page redirects, and sets cookies. */
 const program = (sandbox: string) =>
   httpProgram(
     ({ url = "", headers }, response) => {
+      if (url === "/early") response.writeEarlyHints(earlyHints);
       response.setHeader("Location", "/login?next=/").setHeader("Set-Cookie", cookies);
       for (const name of originWide) response.setHeader(name, "/");
       response.setHeader("X-After", "1");
@@ -205,6 +208,20 @@ it("a path names a sandbox for a WebSocket over HTTP/2", async () => {
   expect(status).toBe(200);
   expect(valuesOf(fields, "x-target")).toEqual(["/chat?x=1"]);
   expect(valuesOf(fields, "set-cookie")).toEqual(movedCookies);
+});
+
+it.each([
+  { names: "the path", authority: "localhost", target: "/s/default/nova/8888/early", kept: [] },
+  { names: "the host", authority: "nova.default.sandbox.localhost", target: "/early", kept: originWide },
+])("an early response over HTTP/2 keeps fields for the whole origin as $names allows", async (way) => {
+  using client = openHttp2Client(world.activator.proxyPort);
+  const stream = client.open({ ":path": way.target, ":authority": way.authority });
+  const early = once(stream.end(), "headers");
+  const answer = answerOf(stream);
+  const [fields] = await early;
+  expect((await answer).status).toBe(200);
+  expect(fields).toMatchObject({ ":status": 103, link: earlyHints.link });
+  expect(originWide.filter((name) => fields[name.toLowerCase()] !== undefined)).toEqual(way.kept);
 });
 
 it("a path wakes the sandbox that it names, and that one alone", async () => {
