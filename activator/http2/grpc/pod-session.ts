@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
+import { ageMs, type ClockReading } from "../../../lib/time/clock-jumps.ts";
 import { Link } from "../../pod-connections/idle-list.ts";
 import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
@@ -25,7 +26,7 @@ const settingsMs = 10_000;
 
 /** The sessions of all Pods, as one of them sees them. */
 export interface SessionOwner {
-  nowMs(): number;
+  now(): ClockReading;
   /** It has no call any more. */
   rested(session: PodSession): void;
   /** It takes no further call. */
@@ -47,7 +48,8 @@ export class PodSession implements Watched {
   #calls = 0;
   #isLeaving = false;
   #extraFrames = 0;
-  #dueMs: number;
+  /** Undefined while it has calls. */
+  #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
   #settledByMs: number;
 
@@ -57,8 +59,9 @@ export class PodSession implements Watched {
     this.#share = new ReadShare(socket);
     this.place = place;
     this.#owner = owner;
-    this.#dueMs = owner.nowMs() + idleMs;
-    this.#settledByMs = owner.nowMs() + settingsMs;
+    const now = owner.now();
+    this.#restedAt = now;
+    this.#settledByMs = now.ticksMs + settingsMs;
     const reader = new HandedToNode(() => this.close());
     socket.reader = reader;
     socket.setKeepAlive(true, keepAliveProbeMs);
@@ -103,7 +106,7 @@ export class PodSession implements Watched {
   begin(fields: readonly string[], signal: AbortSignal): ClientHttp2Stream {
     const stream = this.#session.request(fields, { endStream: false, signal });
     this.#calls += 1;
-    this.#dueMs = Number.POSITIVE_INFINITY;
+    this.#restedAt = undefined;
     freeLast(this.#native, stream);
     stream.on(
       "headers", // of interim responses
@@ -125,14 +128,20 @@ export class PodSession implements Watched {
   unused(): void {
     if (this.#calls > 0) return;
     if (this.#isLeaving) return this.close();
-    this.#dueMs = this.#owner.nowMs() + idleMs;
+    this.#restedAt = this.#owner.now();
     this.#owner.rested(this);
   }
 
   check(nowMs: number): void {
     this.#extraFrames = Math.max(0, this.#extraFrames - extraFramesPerStep);
     this.#share.check();
-    if (nowMs >= Math.min(this.#dueMs, this.#settledByMs)) this.close();
+    const isIdleTooLong = this.#restedAt !== undefined && nowMs - this.#restedAt.ticksMs >= idleMs;
+    if (isIdleTooLong || nowMs >= this.#settledByMs) this.close();
+  }
+
+  /** Idle for so long, by one of the clocks, that its sandbox may have closed it unseen: the machine may have been suspended. */
+  isStale(now: ClockReading): boolean {
+    return this.#restedAt !== undefined && ageMs(this.#restedAt, now) >= idleMs;
   }
 
   /** The calls in progress go on: their own limits end them. */

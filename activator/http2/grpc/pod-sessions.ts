@@ -1,5 +1,6 @@
 import { SetsByKey } from "../../../lib/data/sets-by-key.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import { type ClockReading, readClocks } from "../../../lib/time/clock-jumps.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { IdleLimits } from "../../pod-connections/idle-limits.ts";
 import { IdleOfPod, IdleShares } from "../../pod-connections/idle-shares.ts";
@@ -53,8 +54,8 @@ export class PodSessions implements SessionOwner, Disposable {
     return this.#sessions.size;
   }
 
-  nowMs(): number {
-    return this.#clock.ticksMs();
+  now(): ClockReading {
+    return readClocks(this.#clock);
   }
 
   rested(session: PodSession): void {
@@ -87,7 +88,11 @@ export class PodSessions implements SessionOwner, Disposable {
   }
 
   #withRoom(place: Place): PodSession | undefined {
-    for (const session of this.#byPort.of(keyOf(place))) if (session.hasRoom) return session;
+    const now = this.now();
+    for (const session of this.#byPort.of(keyOf(place))) {
+      if (session.isStale(now)) session.close();
+      else if (session.hasRoom) return session;
+    }
     return undefined;
   }
 
