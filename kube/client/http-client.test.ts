@@ -5,6 +5,7 @@ import { leaseType, podType } from "../../api/kinds/core.ts";
 import { subjectAccessReviewType, tokenReviewType } from "../../api/kinds/reviews.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
 import { waiting } from "../../test/support/waiting.ts";
 import type { Patch } from "./client.ts";
@@ -15,6 +16,35 @@ import { createKubeClient, reviewConnections } from "./http-client.ts";
 const nova = { namespace: "team", name: "nova" };
 const aPod = { metadata: nova };
 const resourceAttributes = { group: "", resource: "pods", subresource: "", verb: "get", ...nova };
+
+describe("after a suspension of the machine", () => {
+  it("calls use new connections, and a response in progress ends as usual", async () => {
+    const clock = new FakeClock();
+    const ports: unknown[] = [];
+    const slow = Promise.withResolvers<void>();
+    await using api = await openScriptedApi(
+      (_, response) => {
+        ports.push(response.socket?.remotePort);
+        const answer = () => answerJson(response, 200, aPod);
+        if (ports.length === 3) void slow.promise.then(answer);
+        else answer();
+      },
+      { clock },
+    );
+    const ask = () => api.client.get(podType, nova);
+    await ask();
+    await ask();
+    const inProgress = ask();
+    await eventually(() => ports.length === 3);
+    clock.jumpWall(60_000); // monotonic time stood still
+    await ask();
+    await ask();
+    slow.resolve();
+    expect(await inProgress).toEqual(aPod);
+    expect(ports).toHaveLength(5);
+    expect(ports.slice(3).filter((port) => ports.slice(0, 3).includes(port))).toEqual([]);
+  });
+});
 
 describe("a call", () => {
   it("has a user agent, an Accept header and credentials", async () => {

@@ -4,6 +4,7 @@ import { parseWithLongIntegers } from "../../lib/data/exact-json.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
 import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeConnection } from "./connection.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable, NotServed } from "./errors.ts";
@@ -45,6 +46,8 @@ export interface TransportOptions {
   readonly answerBytesMax?: number | undefined;
 }
 
+type Pools = Readonly<Record<"calls" | "reviews" | "streams", Pool>>;
+
 const never = new AbortController().signal;
 const callLimitMs = 30_000;
 const connectLimitMs = 10_000;
@@ -60,9 +63,11 @@ export class HttpTransport implements Transport {
   readonly #connection: KubeConnection;
   readonly #options: TransportOptions;
   readonly #prefix: string;
-  readonly #calls: Pool;
-  readonly #reviews: Pool;
-  readonly #streams: Pool;
+  readonly #openPools: () => Pools;
+  #pools: Pools;
+  /** Those before a suspension of the machine, until their last response has ended. */
+  readonly #former = new Set<Pool>();
+  #sentAt: ClockReading;
   readonly #permits: TokenBuckets | undefined;
 
   constructor(connection: KubeConnection, options: TransportOptions) {
@@ -77,10 +82,14 @@ export class HttpTransport implements Transport {
     this.#options = options;
     this.#prefix = pathname.replace(/\/$/, "");
     const limits = { bodyTimeout: callLimitMs, maxResponseSize: options.answerBytesMax ?? answerBytesMax };
-    this.#calls = new Pool(origin, { ...shared, ...limits, connections: options.connections });
-    this.#reviews = new Pool(origin, { ...shared, ...limits, connections: options.reviewConnections });
-    // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
-    this.#streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
+    this.#openPools = () => ({
+      calls: new Pool(origin, { ...shared, ...limits, connections: options.connections }),
+      reviews: new Pool(origin, { ...shared, ...limits, connections: options.reviewConnections }),
+      // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
+      streams: new Pool(origin, { ...shared, bodyTimeout: 0 }),
+    });
+    this.#pools = this.#openPools();
+    this.#sentAt = readClocks(options.clock);
     this.#permits = options.rate && new TokenBuckets(options.rate, options.clock);
   }
 
@@ -100,7 +109,7 @@ export class HttpTransport implements Transport {
   async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
     signal.throwIfAborted();
     const call: Call = { method: "GET", path };
-    const response = await this.#send(this.#streams, call, signal);
+    const response = await this.#send("streams", call, signal);
     if (response.statusCode >= 300) await read(call, response, { signal });
     onOpen?.();
     try {
@@ -111,7 +120,7 @@ export class HttpTransport implements Transport {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#calls.destroy(), this.#reviews.destroy(), this.#streams.destroy()]);
+    await Promise.all([...Object.values(this.#pools), ...this.#former].map((pool) => pool.destroy()));
   }
 
   async #waitForPermit(signal: AbortSignal): Promise<void> {
@@ -121,7 +130,7 @@ export class HttpTransport implements Transport {
 
   async #sendUntilNotBusy(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     for (let retries = 0; ; retries += 1) {
-      const response = await this.#send(call.isReview ? this.#reviews : this.#calls, call, signal);
+      const response = await this.#send(call.isReview ? "reviews" : "calls", call, signal);
       const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
       if (waitMs === undefined) return response;
       await response.body.dump();
@@ -129,10 +138,27 @@ export class HttpTransport implements Transport {
     }
   }
 
-  async #send(pool: Pool, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  /** A suspension of the machine stops the timers of idle connections: the server may have closed them, unseen. Then new ones are opened. */
+  #poolsOfNow(): Pools {
+    const now = readClocks(this.#options.clock);
+    if (hasJumped(this.#sentAt, now)) {
+      for (const pool of Object.values(this.#pools)) this.#retire(pool);
+      this.#pools = this.#openPools();
+    }
+    this.#sentAt = now;
+    return this.#pools;
+  }
+
+  #retire(pool: Pool): void {
+    this.#former.add(pool);
+    const forget = () => void this.#former.delete(pool);
+    pool.close().then(forget, forget); // once its last response has ended
+  }
+
+  async #send(kind: keyof Pools, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { metrics, userAgent } = this.#options;
     try {
-      const response = await pool.request({
+      const response = await this.#poolsOfNow()[kind].request({
         method: call.method,
         path: this.#prefix + call.path,
         headers: {
