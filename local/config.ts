@@ -1,4 +1,4 @@
-import { type FlagTable, type FlagValues, flag, parseFlags } from "../lib/flags/flags.ts";
+import { FlagError, type FlagTable, type FlagValues, flag, parseFlags } from "../lib/flags/flags.ts";
 
 const port = (value: number) => (value >= 0 && value <= 65_535 ? undefined : "must be a port, 0 to 65535 (0: any)");
 
@@ -56,6 +56,7 @@ export interface LocalConfig {
 /** @throws HelpRequested, FlagError like parseFlags. */
 export function parseLocalConfig(args: readonly string[]): LocalConfig {
   const { values } = parseFlags(localFlags, args);
+  if (values["grpc-web-origins"] !== "" && !values.http2) throw new FlagError("--grpc-web-origins needs --http2");
   return toConfig(values);
 }
 

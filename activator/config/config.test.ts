@@ -168,6 +168,7 @@ describe("the front of raw connections", () => {
   it.each([
     { args: [...open, "--by-name-bind-address=:1", "--domain="], env: {}, says: "needs --domain" },
     { args: [...open, "--tcp-front=on"], env: {}, says: "--tcp-front=on needs --drain-bind-address" },
+    { args: [...open, "--grpc-web-origins=http://a"], env: {}, says: "--grpc-web-origins needs --http2" },
     { args: [...drain, "--tcp-front-bind-address=127.0.0.1:80"], env: {}, says: "is no address" },
     { args: drain, env: { POD_IP: "pod" }, says: "POD_IP" },
   ])("refuses $says", ({ args, env, says }) => {

@@ -139,6 +139,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
       given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
     ),
     authorization,
+    webOrigins: collect(() => webOriginsOf(values), undefined),
     pathRouting: collect(() => pathRoutingOf(values, authorization.mode === "allow-all"), undefined),
     ...numbersOfEnvironment(values, number),
     traceCollector: collect(() => traceCollectorOf(values, given, env), undefined),
@@ -185,7 +186,6 @@ function plainSettings(values: Values) {
     serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
     refusesForeignPages: values["refuse-foreign-pages"],
-    webOrigins: values.http2 ? originsOf(values["grpc-web-origins"]) : undefined,
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],
     maxHeaderBytes: values["max-header-bytes"],
@@ -243,8 +243,10 @@ function dialRetryMs(values: Values): number {
   return totalMs;
 }
 
-function originsOf(list: string): readonly string[] {
-  const origins = hostsOf(list) ?? [];
+/** Undefined: there is no gRPC-Web. */
+function webOriginsOf(values: Values): readonly string[] | undefined {
+  const origins = hostsOf(values["grpc-web-origins"]) ?? [];
+  if (!values.http2) return origins.length > 0 ? refuse("--grpc-web-origins needs --http2") : undefined;
   const wrong = origins.find((origin) => origin !== "*" && !/^https?:\/\/[^/*]+$/.test(origin));
   if (wrong !== undefined)
     return refuse(`--grpc-web-origins: ${wrong} is not an origin, such as https://app.example.com`);

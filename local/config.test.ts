@@ -1,0 +1,8 @@
+import { expect, it } from "vitest";
+import { parseLocalConfig } from "./config.ts";
+
+it("origins of gRPC-Web need --http2, and a start without it says so", () => {
+  const origins = "--grpc-web-origins=http://localhost:3000";
+  expect(() => parseLocalConfig([origins])).toThrow("--grpc-web-origins needs --http2");
+  expect(parseLocalConfig([origins, "--http2"])).toMatchObject({ webOrigins: "http://localhost:3000" });
+});
