@@ -69,6 +69,15 @@ describe("a TLS client that names a sandbox", () => {
     expect(await world.metric("rouse_activator_tcp_connections_total", { outcome: "clientLeft" })).toBe(1);
   });
 
+  it("is reset at once, as at an activator port, if its sandbox is asleep and trigger is Never", async () => {
+    await using world = await openByNameWorld();
+    await world.asleep("nova", undefined, { autoResume: { allowFrom: "Any", trigger: "Never" } });
+    using client = await talkTo(world.port);
+    client.socket.write(await clientHello({ servername: novaHost }));
+    expect(await client.over()).toBe("reset");
+    expect(await world.metric("rouse_activator_tcp_refused_total", { reason: "WakeNotAllowed" })).toBe(1);
+  });
+
   it("is reset if the owner closes the sandbox to it while it is held", async () => {
     await using world = await openByNameWorld();
     const gate = Promise.withResolvers<void>();

@@ -52,19 +52,22 @@ describe("the connections of HTTP/2 to a Pod", () => {
     expect(sessions.socketFor(target)).toBeUndefined();
   });
 
-  it.each([60_000, -60_000])("take no call once the wall clock has jumped by %i ms while they were idle", async (byMs) => {
-    await using server = await startEchoServer();
-    const { clock, sessions, target, begin } = await openSessions(server.port);
-    const one = await begin();
-    clock.jumpWall(byMs);
-    expect(sessions.socketFor(target)).toBe(one.session.socket); // it is in use
-    await one.end();
-    clock.jumpWall(byMs); // as after a suspension of the machine, for which monotonic time stands still
-    expect(sessions.socketFor(target)).toBeUndefined();
-    await eventually(() => sessions.size === 0);
-    expect((await begin()).session).not.toBe(one.session);
-    sessions[Symbol.dispose]();
-  });
+  it.each([60_000, -60_000])(
+    "take no call once the wall clock has jumped by %i ms while they were idle",
+    async (byMs) => {
+      await using server = await startEchoServer();
+      const { clock, sessions, target, begin } = await openSessions(server.port);
+      const one = await begin();
+      clock.jumpWall(byMs);
+      expect(sessions.socketFor(target)).toBe(one.session.socket); // it is in use
+      await one.end();
+      clock.jumpWall(byMs); // as after a suspension of the machine, for which monotonic time stands still
+      expect(sessions.socketFor(target)).toBeUndefined();
+      await eventually(() => sessions.size === 0);
+      expect((await begin()).session).not.toBe(one.session);
+      sessions[Symbol.dispose]();
+    },
+  );
 
   it("take no call after their Pod is gone, and close with the last one", async () => {
     await using server = await startEchoServer();
