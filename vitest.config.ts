@@ -31,8 +31,8 @@ export default defineConfig({
     // workers keep all processors busy, so a thread that helps one of them to collect garbage only delays another.
     execArgv: ["--min-semi-space-size=64", "--max-semi-space-size=64", "--single-threaded-gc"],
     sequence: { sequencer: LongestFirst },
-    // Most tests wait for processes and sockets, so fewer workers than this leave processors unused.
-    maxWorkers: 4,
+    // Most tests wait for processes and sockets: four workers left two processors unused for a fifth of the time.
+    maxWorkers: 6,
     testTimeout: 15_000,
     // A busy machine may need the tool's own limit, which is a second, for nothing at all.
     expect: { poll: { timeout: 10_000, interval: 20 } },
