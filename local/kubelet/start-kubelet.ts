@@ -117,9 +117,9 @@ async function runNode(
   const claims = claimInformer.store;
   const links = serviceInformer.store;
   await using removals = new Removals(log, clock);
-  const volumes = new Volumes({ client, claims, directories, removals, log });
+  const volumes = new Volumes({ client, directories, removals, log });
   using watch = new EveryAddressWatch(clock);
-  const services = { ...parts, ...tools, events, claims, links, watch, volumes, removals, nodeName, hostIp, inherited };
+  const services = { ...parts, ...tools, events, links, watch, volumes, removals, nodeName, hostIp, inherited };
   const scheduler: Scheduler = new Scheduler({
     ...tools,
     events,

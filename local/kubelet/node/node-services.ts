@@ -1,4 +1,4 @@
-import type { PersistentVolumeClaim, Service } from "../../../api/kinds/core.ts";
+import type { Service } from "../../../api/kinds/core.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
@@ -19,7 +19,6 @@ export interface NodeServices {
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: EventRecorder;
-  readonly claims: Store<PersistentVolumeClaim>;
   /** Services, for the variables of containers. */
   readonly links: Store<Service, "namespace">;
   readonly directories: Directories;

@@ -82,6 +82,54 @@ describe("a volume", () => {
     await expect.poll(volumes).toEqual([]);
   });
 
+  it("is that of the claim that exists, also if the watch of claims still tells of a deleted one", async () => {
+    const late = Promise.withResolvers<void>();
+    let isLate = false;
+    await using node = await openLocalNode({
+      clientOf: (client) => ({
+        ...client,
+        async *watch(type, ...rest) {
+          for await (const event of client.watch(type, ...rest)) {
+            if (isLate && type.plural === persistentVolumeClaimType.plural) await late.promise;
+            yield event;
+          }
+        },
+      }),
+    });
+    const volume = { persistentVolumeClaim: { claimName: "data" } };
+    await createClaim(node, "data");
+    expect(await outputWith(node, volume, count, "first")).toBe("1\n");
+    isLate = true;
+    await node.client.delete(persistentVolumeClaimType, inDefault("data"));
+    const { metadata } = await createClaim(node, "data");
+    expect(await outputWith(node, volume, count, "second")).toBe("1\n");
+
+    late.resolve();
+    for (const name of ["first", "second"]) await node.client.delete(podType, inDefault(name));
+    await expect.poll(() => readdir(join(node.dataDir, "volumes")), { timeout: 10_000 }).toEqual([metadata.uid]);
+  });
+
+  it("of a claim that is being deleted starts no Pod", async () => {
+    await using node = await openLocalNode();
+    const { client } = node;
+    await createClaim(node, "data");
+    const held = { metadata: { finalizers: ["example.com/held"] } };
+    await client.patch(persistentVolumeClaimType, inDefault("data"), { type: "merge", body: held });
+    await client.delete(persistentVolumeClaimType, inDefault("data"));
+    await node.createPod("nova", {
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
+      containers: [aScript(idle)],
+    });
+    const pod = await node.podOnce("nova", ({ status }) =>
+      expect(status?.containerStatuses?.[0]?.state?.waiting?.message).toBeDefined(),
+    );
+    const { waiting } = pod.status?.containerStatuses?.[0]?.state ?? {};
+    expect(waiting).toEqual({
+      reason: "ContainerCreating",
+      message: 'persistentvolumeclaim "data" is being deleted',
+    });
+  });
+
   it("of a claim that is not there keeps the Pod from being scheduled until it comes", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", {

@@ -1,9 +1,14 @@
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { PersistentVolumeClaim, Pod, Volume } from "../../../api/kinds/core.ts";
-import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
-import type { KubeClient } from "../../../kube/client/client.ts";
-import type { Store } from "../../../kube/informer/informer.ts";
+import {
+  type PersistentVolumeClaim,
+  type Pod,
+  persistentVolumeClaimType,
+  type Volume,
+} from "../../../api/kinds/core.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
+import { isNotFound } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Removals } from "../../disk/removals.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
@@ -20,7 +25,6 @@ const isRemoval = (name: string): boolean =>
 
 export interface VolumesOptions {
   readonly client: KubeClient;
-  readonly claims: Store<PersistentVolumeClaim>;
   readonly directories: Directories;
   readonly removals: Removals;
   readonly log: Logger;
@@ -31,7 +35,10 @@ export class Volumes {
   readonly #options: VolumesOptions;
   /** The Pods that use a claim, by the claim's UID. */
   readonly #users = new Map<string, Set<string>>();
+  /** Claims that are deleted, and whose data a Pod uses, or may be about to use. */
   readonly #pendingRemovals = new Set<string>();
+  /** Reads of claims whose answer may still make a Pod the user of a deleted claim. */
+  #reads = 0;
 
   constructor(options: VolumesOptions) {
     this.#options = options;
@@ -53,17 +60,16 @@ export class Volumes {
     const { directories, removals } = this.#options;
     for (const [claimUid, users] of this.#users) {
       users.delete(podUid);
-      if (users.size > 0) continue;
-      this.#users.delete(claimUid);
-      if (this.#pendingRemovals.has(claimUid)) await this.#remove(claimUid);
+      if (users.size === 0) this.#users.delete(claimUid);
     }
+    await this.#removeUnused();
     void removals.remove(directories.pod(podUid));
   }
 
   /** Begins to remove the data of a deleted claim, once no Pod uses it. It never rejects. */
   async removeClaim(claimUid: string): Promise<void> {
-    if (this.#users.has(claimUid)) this.#pendingRemovals.add(claimUid);
-    else await this.#remove(claimUid);
+    this.#pendingRemovals.add(claimUid);
+    await this.#removeUnused();
   }
 
   /**
@@ -76,8 +82,14 @@ export class Volumes {
     for (const name of names.filter(isRemoval)) void removals.remove(join(directories.volumes, name));
   }
 
+  async #removeUnused(): Promise<void> {
+    if (this.#reads > 0) return; // the last one comes back here
+    const unused = [...this.#pendingRemovals].filter((claimUid) => !this.#users.has(claimUid));
+    for (const claimUid of unused) this.#pendingRemovals.delete(claimUid);
+    await Promise.all(unused.map((claimUid) => this.#remove(claimUid)));
+  }
+
   async #remove(claimUid: string): Promise<void> {
-    this.#pendingRemovals.delete(claimUid);
     const { directories, removals, log } = this.#options;
     const directory = directories.volume(claimUid);
     const renamed = directory + deletedSuffix;
@@ -95,7 +107,7 @@ export class Volumes {
   async #prepare(volume: Volume, pod: Stored<Pod>, signal: AbortSignal): Promise<string> {
     const { name, persistentVolumeClaim, configMap, secret, hostPath, emptyDir } = volume;
     const directory = this.#options.directories.podVolume(pod.metadata.uid, name);
-    if (persistentVolumeClaim) return this.#prepareClaim(persistentVolumeClaim.claimName, pod);
+    if (persistentVolumeClaim) return this.#prepareClaim(persistentVolumeClaim.claimName, pod, signal);
     if (hostPath) return prepareHostPath(hostPath.path, hostPath.type ?? "");
     // The API server reads a volume without a type as an emptyDir.
     if (emptyDir || Object.keys(volume).length === 1) return makeDirectory(directory);
@@ -114,13 +126,29 @@ export class Volumes {
     return directory;
   }
 
-  async #prepareClaim(claimName: string, { metadata }: Stored<Pod>): Promise<string> {
-    const claim = this.#options.claims.get(keyFor(metadata.namespace, claimName));
-    if (!claim) throw new StartRefused("ContainerCreating", `persistentvolumeclaim "${claimName}" not found`);
-    const { uid } = claim.metadata;
-    const users = this.#users.get(uid) ?? new Set();
-    this.#users.set(uid, users.add(metadata.uid));
-    return makeDirectory(this.#options.directories.volume(uid));
+  async #prepareClaim(claimName: string, { metadata }: Stored<Pod>, signal: AbortSignal): Promise<string> {
+    this.#reads += 1;
+    try {
+      const { uid } = await this.#readClaim({ namespace: metadata.namespace, name: claimName }, signal);
+      const users = this.#users.get(uid) ?? new Set();
+      this.#users.set(uid, users.add(metadata.uid));
+      return await makeDirectory(this.#options.directories.volume(uid));
+    } finally {
+      this.#reads -= 1;
+      await this.#removeUnused();
+    }
+  }
+
+  /** Read anew: the watch of claims may be behind that of Pods, and tell of a deleted claim with the same name. */
+  async #readClaim(where: ObjectName, signal: AbortSignal): Promise<Stored<PersistentVolumeClaim>["metadata"]> {
+    const read = this.#options.client.get(persistentVolumeClaimType, where, signal);
+    const claim = await read.catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    const title = `persistentvolumeclaim "${where.name}"`;
+    if (!claim) throw new StartRefused("ContainerCreating", `${title} not found`);
+    if (claim.metadata.deletionTimestamp) throw new StartRefused("ContainerCreating", `${title} is being deleted`);
+    return claim.metadata;
   }
 
   async #configMapContent(name: string, { metadata }: Stored<Pod>, signal: AbortSignal): Promise<Content> {

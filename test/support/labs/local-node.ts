@@ -36,14 +36,19 @@ export interface LocalNode extends AsyncDisposable {
 export const testPath = `${dirname(process.execPath)}:/usr/bin:/bin`;
 
 export async function openLocalNode(
-  options: { readonly environment?: Readonly<Record<string, string>>; readonly started?: boolean } = {},
+  options: {
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly started?: boolean;
+    /** Returns the client of the runtime. */
+    readonly clientOf?: (client: KubeClient) => KubeClient;
+  } = {},
 ): Promise<LocalNode> {
   const api = await openMemoryApi({ kinds: servedKinds() });
   const dataDir = await mkdtemp(join(tmpdir(), "rouse-node-"));
   const { client } = api;
   const start = () =>
     startKubelet({
-      client,
+      client: options.clientOf?.(client) ?? client,
       clock: systemClock,
       log: silentLogger,
       dataDir,
