@@ -1,7 +1,8 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import type { Secret } from "../../api/kinds/core.ts";
 import { certificatesIn } from "../../lib/certificates/certificate-chain.ts";
 import type { CertificatePair } from "../../lib/certificates/certificates.ts";
+import { keyFits, privateKeyIn } from "../../lib/certificates/private-key.ts";
 
 /** What the webhook's Secret holds: who vouches for the webhook, and what the webhook shows. */
 export interface CertificateSet {
@@ -28,10 +29,8 @@ export function readCertificateSecret(secret: Secret): CertificateSet {
   if (authorities.length === 0 || !authorities.every(isCertificate)) throw unusable("ca.crt holds no PEM certificate");
   const server = { certificate: part("tls.crt"), key: part("tls.key") };
   if (!isCertificate(server.certificate)) throw unusable("tls.crt holds no PEM certificate");
-  const key = parseKey(server.key);
-  if (!key) throw unusable("tls.key holds no PEM private key");
-  if (!new X509Certificate(server.certificate).checkPrivateKey(key))
-    throw unusable("tls.key is not the key of tls.crt");
+  if (!privateKeyIn(server.key)) throw unusable("tls.key holds no PEM private key");
+  if (!keyFits(server)) throw unusable("tls.key is not the key of tls.crt");
   return { authorities, authorityKey: keyOf(authorities[0], part("ca.key")), server };
 }
 
@@ -57,16 +56,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function parseKey(pem: string): KeyObject | undefined {
-  try {
-    return createPrivateKey(pem);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The key, if it is the one of this authority: a person may have replaced the authority and left the key. */
+/** The key, if it is the one of this authority. */
 function keyOf(authority: string | undefined, pem: string): string | undefined {
-  const key = parseKey(pem);
-  return key && authority !== undefined && new X509Certificate(authority).checkPrivateKey(key) ? pem : undefined;
+  return authority !== undefined && keyFits({ certificate: authority, key: pem }) ? pem : undefined;
 }

@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { secretType } from "../../../api/kinds/core.ts";
 import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
@@ -102,6 +102,25 @@ describe("the certificates of the drain port", () => {
     await using running = await startDrainCertificates(options);
     expect(running.current().authorities).toMatch(/^-----BEGIN CERTIFICATE-----/);
   });
+
+  it.each(["controllerKey", "activatorKey"] as const)(
+    "are made again if %s is not the key of its certificate",
+    async (part) => {
+      const { api, options } = await openLab();
+      await using _api = api;
+      await (await startDrainCertificates(options))[Symbol.asyncDispose]();
+      const before = await api.client.get(secretType, name);
+      const other = part === "controllerKey" ? "activatorKey" : "controllerKey";
+      const wrong = before.data?.[drainSecretKeys[other]] ?? "";
+      const body = { data: { [drainSecretKeys[part]]: wrong } };
+      await api.client.patch(secretType, name, { type: "merge", body });
+      await using running = await startDrainCertificates(options);
+      const { data = {} } = await api.client.get(secretType, name);
+      expect(data[drainSecretKeys[part]]).not.toBe(wrong);
+      const key = createPrivateKey(running.current().key);
+      expect(new X509Certificate(running.current().certificate).checkPrivateKey(key)).toBe(true);
+    },
+  );
 
   it("are made again at once when their Secret is deleted, because a starting activator waits for it", async () => {
     const { api, clock, options } = await openLab();

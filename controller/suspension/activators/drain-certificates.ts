@@ -12,6 +12,7 @@ import {
   makeClientCertificate,
   makeServerCertificate,
 } from "../../../lib/certificates/certificates.ts";
+import { keyFits } from "../../../lib/certificates/private-key.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { firstFailure, type Running } from "../../../lib/process/lifecycle.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -123,7 +124,7 @@ const isStored = (secret: Secret | Stored<Secret>): secret is Stored<Secret> =>
 
 const partOf = ({ data = {} }: Secret, key: string): string => Buffer.from(data[key] ?? "", "base64").toString("utf8");
 
-/** The content of the Secret; undefined when a part is missing, or expires too soon for a peer. */
+/** The content of the Secret; undefined when a part is missing, does not fit the others, or expires too soon for a peer. */
 function credentialsIn(secret: Secret, now: Date): DrainCredentials | undefined {
   const part = (name: keyof typeof drainSecretKeys) => partOf(secret, drainSecretKeys[name]);
   const mine = { certificate: part("controllerCertificate"), key: part("controllerKey") };
@@ -131,7 +132,7 @@ function credentialsIn(secret: Secret, now: Date): DrainCredentials | undefined 
   const authorities = part("authorities");
   const lasts = ({ certificate }: CertificatePair) => trustedForMs({ certificate, authorities }, now) > renewBeforeMs;
   try {
-    return [mine, theirs].every((pair) => pair.key !== "" && lasts(pair)) ? { authorities, ...mine } : undefined;
+    return [mine, theirs].every((pair) => keyFits(pair) && lasts(pair)) ? { authorities, ...mine } : undefined;
   } catch {
     return undefined; // some part is not a certificate
   }
