@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { ClientOrigin } from "./socket/client-origin.ts";
 import type { WireSocket } from "./socket/wire-socket.ts";
 
 /**
@@ -35,6 +36,7 @@ export interface YieldedConnection {
   readonly socket: WireSocket | TLSSocket;
   /** What was read from it. */
   readonly early: Buffer | undefined;
+  readonly origin: ClientOrigin;
   /** When its first request must have arrived, in monotonic milliseconds. */
   readonly dueMs: number;
 }

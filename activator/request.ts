@@ -20,8 +20,10 @@ export interface RequestHead {
   readonly host: string;
   /** In order, with duplicates. */
   readonly headers: readonly HeaderPair[];
-  /** The address of the TCP peer, never from a header. */
+  /** The address of the TCP peer, never from a header. Who is let in, and all limits, go by it. */
   readonly peer: string;
+  /** The address of the client for logs and the sandbox, from the PROXY header of its connection; absent: `peer`. */
+  readonly clientIp?: string;
   /** Whether the client's connection has TLS; absent: it has none. */
   readonly scheme?: "http" | "https";
   /** The client asks for an upgrade of this connection. */

@@ -13,6 +13,7 @@ import { type HttpFronts, startHttpFronts } from "./http1/start-http-fronts.ts";
 import { openHttp2 } from "./http2/open-http2-front.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
+import { createHeaderRefusals } from "./observe/header-refusals.ts";
 import type { RequestMetrics } from "./observe/request-metrics.ts";
 import type { WakeMetrics } from "./observe/wake-metrics.ts";
 import type { Pool } from "./pod-connections/pool.ts";
@@ -20,6 +21,8 @@ import type { Claims } from "./sandbox/claims.ts";
 import { type ServeDeps, serve } from "./serve.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { openSockets } from "./socket/open-sockets.ts";
+import type { HeaderRefusal } from "./socket/proxy-protocol/awaited-header.ts";
+import { HeaderGate, type OpenGate } from "./socket/proxy-protocol/header-gate.ts";
 import type { BufferLoans } from "./socket/read-place.ts";
 import type { Sweep } from "./sweep.ts";
 import { createTcpDeps } from "./tcp-front/connection/create-tcp-deps.ts";
@@ -66,26 +69,42 @@ export async function startFronts(
   await using stack = new AsyncDisposableStack();
   const events = createConnectionMetrics(parts.registry, parts.requests);
   const hasRoom = roomForSockets();
+  const openGate = openHeaderGates(config, parts);
   const raw: TcpDeps | undefined =
     config.tcpFront || config.byName ? createTcpDeps(config, deps, parts, () => tcp?.listening ?? 0) : undefined;
   const tcp: TcpFront | undefined =
-    raw && config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, raw, { ...parts, hasRoom }));
+    raw && config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, raw, { ...parts, hasRoom, openGate }));
   if (tcp) parts.replicaState.confirmBy((request) => tcp.confirm(request));
   const hasRoomBesides = (besides: number) => hasRoom((tcp?.listening ?? 0) + besides);
   const http2 = config.http2 ? openHttp2(config, deps, { ...parts, events, hasRoom: hasRoomBesides }) : undefined;
   const byName =
     raw &&
     config.byName &&
-    stack.use(await openByNameFront(config.byName, config, raw, { ...parts, hasRoom: () => hasRoomBesides(0) }));
+    stack.use(
+      await openByNameFront(config.byName, config, raw, { ...parts, openGate, hasRoom: () => hasRoomBesides(0) }),
+    );
   const http = stack.use(
     await startHttpFronts(config, {
-      ...{ ...parts, events, hasRoom: () => hasRoomBesides(0) },
+      ...{ ...parts, events, openGate, hasRoom: () => hasRoomBesides(0) },
       ...{ http2: http2?.front, callOf: http2?.callOf },
       serve: (exchange) => (http2 && exchange.head.grpc ? http2.serveCall(exchange) : serve(exchange, deps)),
     }),
   );
   const started = stack.move();
   return { http, tcp, byName, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** The gates for connections that have to begin with a PROXY header; undefined: none has. */
+function openHeaderGates(
+  { proxyNetworks: networks, headersTimeoutMs: limitMs }: ActivatorConfig,
+  { registry, log, clock, sweep }: FrontsParts,
+): OpenGate | undefined {
+  if (!networks) return undefined;
+  const refused = createHeaderRefusals(registry, log, clock);
+  return (listener, onOver) => {
+    const onRefused = (reason: HeaderRefusal, peer: string) => refused(listener, reason, peer);
+    return new HeaderGate({ networks, limitMs, clock, sweep, onRefused, onOver });
+  };
 }
 
 /** Whether another socket may be opened, besides that many listeners. */

@@ -6,8 +6,16 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { Front } from "../front.ts";
 import { loggedCharactersMax } from "../request.ts";
+import type { Introduction } from "../socket/proxy-protocol/awaited-header.ts";
+import type { HeaderGate, OpenGate } from "../socket/proxy-protocol/header-gate.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
-import { adoptAccepted, adoptionOf, plainAcceptedSocket, type WireSocket } from "../socket/wire-socket.ts";
+import {
+  adoptAccepted,
+  adoptionOf,
+  plainAcceptedSocket,
+  type SocketReader,
+  type WireSocket,
+} from "../socket/wire-socket.ts";
 import type { Sweep } from "../sweep.ts";
 import { earlyPlace, TcpClient } from "../tcp-front/connection/tcp-client.ts";
 import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
@@ -38,6 +46,8 @@ export interface ByNameFrontParts {
   readonly find: FindByNameDeps;
   /** Whether the process may open another socket. */
   readonly hasRoom: () => boolean;
+  /** Absent: no connection begins with a PROXY header. */
+  readonly openGate?: OpenGate | undefined;
   /** Serves a connection; never rejects. */
   readonly serve: (client: TcpClient, to: TcpDestination, asPostgres: boolean) => Promise<void>;
 }
@@ -53,13 +63,15 @@ export class ByNameFront implements Front {
   readonly #unnamed: UnnamedClients;
   /** Every open connection; the socket's close removes it. */
   readonly #open = new Set<WireSocket>();
-  readonly #idleWaiters = new IdleWaiters(() => this.#active === 0 && this.#unnamed.size === 0);
+  readonly #gate: HeaderGate | undefined;
+  readonly #idleWaiters = new IdleWaiters(() => this.#active + this.#waiting === 0);
   #active = 0;
 
   constructor(options: ByNameFrontOptions, parts: ByNameFrontParts, unnamed: UnnamedClients = new UnnamedClients()) {
     this.#options = options;
     this.#parts = parts;
     this.#unnamed = unnamed;
+    this.#gate = parts.openGate?.("byName", () => this.#idleWaiters.ended());
     const accept = (socket: Socket) => this.#accept(socket);
     this.#server = createServer(plainAcceptedSocket, guarded("by-name", accept, resetSocket));
   }
@@ -83,7 +95,8 @@ export class ByNameFront implements Front {
   /** Stops accepting, and closes connections that have sent nothing. */
   stopAccepting(): void {
     this.#server.close();
-    for (const { socket } of [...this.#unnamed]) if (socket.bytesRead === 0) socket.destroy();
+    this.#gate?.finish();
+    for (const { socket, isSilent } of [...this.#unnamed]) if (isSilent) socket.destroy();
   }
 
   idle(): Promise<void> {
@@ -92,14 +105,20 @@ export class ByNameFront implements Front {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#gate?.cutAll();
     // Reset, not ended: an end would mark it as complete.
     for (const socket of this.#open) socket.reset();
     await closed;
   }
 
+  /** The number of connections whose sandbox is not known yet. */
+  get #waiting(): number {
+    return this.#unnamed.size + (this.#gate?.size ?? 0);
+  }
+
   #accept(accepted: Socket): void {
     const { metrics, hasRoom } = this.#parts;
-    const isFull = this.#active + this.#unnamed.size >= this.#options.maxConnections;
+    const isFull = this.#active + this.#waiting >= this.#options.maxConnections;
     if (isFull || !hasRoom()) {
       metrics.refused(isFull ? "TooManyConnections" : "NoDescriptors");
       resetSocket(accepted);
@@ -108,10 +127,16 @@ export class ByNameFront implements Front {
     adoptAccepted(accepted, (socket) => this.#readerOf(socket), adoptionOf(accepted), earlyPlace);
   }
 
-  #readerOf(socket: WireSocket): UnnamedClient {
+  #readerOf(socket: WireSocket): SocketReader {
+    return this.#gate?.expects(socket)
+      ? this.#gate.readerOf(socket, (introduction) => this.#clientOf(socket, introduction))
+      : this.#clientOf(socket);
+  }
+
+  #clientOf(socket: WireSocket, introduction?: Introduction): UnnamedClient {
     const client = new UnnamedClient(socket, {
       ...this.#parts,
-      limitMs: this.#options.headersTimeoutMs,
+      ...{ limitMs: this.#options.headersTimeoutMs, introduction },
       onNamed: (_, named) => this.#named(client, named),
       onRefused: (_, reason) => this.#refused(client, reason),
     });
@@ -138,8 +163,8 @@ export class ByNameFront implements Front {
 
   async #serve(unnamed: UnnamedClient, { name, bytes, asPostgres }: NamedClient): Promise<void> {
     const { clock, find, serve } = this.#parts;
-    const { socket, dueMs } = unnamed;
-    const client = new TcpClient(socket, clock, { early: bytes, leavesByEnd: true });
+    const { socket, dueMs, introduction } = unnamed;
+    const client = new TcpClient(socket, clock, { early: bytes, leavesByEnd: true, introduction });
     socket.reader = client;
     const found = await findByName(name, client, dueMs, find);
     if (client.left) return;
@@ -163,11 +188,12 @@ export class ByNameFront implements Front {
     if (this.#unnamed.remove(client)) this.#idleWaiters.ended();
   }
 
-  #refused({ peer }: UnnamedClient, reason: Refusal, name?: string): void {
+  #refused({ peer, introduction }: UnnamedClient, reason: Refusal, name?: string): void {
     const { metrics, log, mayLog } = this.#parts;
     metrics.refused(reason);
     if (!mayLog.asks(`by name: ${reason}`)) return;
-    log.warn({ reason, peer, name: name?.slice(0, loggedCharactersMax) }, "connection by name rejected");
+    const clientIp = introduction?.clientIp ?? peer;
+    log.warn({ reason, peer, clientIp, name: name?.slice(0, loggedCharactersMax) }, "connection by name rejected");
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Domains } from "../find/host-name.ts";
 import { lookupIn } from "../find/sandbox-of.ts";
 import type { Claims } from "../sandbox/claims.ts";
+import type { OpenGate } from "../socket/proxy-protocol/header-gate.ts";
 import type { Sweep } from "../sweep.ts";
 import { serveTcp, type TcpDeps } from "../tcp-front/connection/serve-tcp.ts";
 import { doorByName } from "./by-name-door.ts";
@@ -14,6 +15,7 @@ interface Parts {
   readonly claims: Claims;
   readonly sweep: Sweep;
   readonly hasRoom: () => boolean;
+  readonly openGate: OpenGate | undefined;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function openByNameFront(
   address: Pick<ByNameFrontOptions, "host" | "port">,
   config: Limits,
   deps: TcpDeps,
-  { claims, sweep, hasRoom }: Parts,
+  { claims, sweep, hasRoom, openGate }: Parts,
 ): Promise<ByNameFront> {
   const { clock, cluster, log, metrics, mayLog } = deps;
   const lookup = lookupIn(cluster, claims);
@@ -34,7 +36,7 @@ export async function openByNameFront(
   const front = new ByNameFront(
     { ...config, ...address },
     {
-      ...{ clock, log, mayLog, sweep, metrics, hasRoom },
+      ...{ clock, log, mayLog, sweep, metrics, hasRoom, openGate },
       find: { cluster, claims, clock, domains: config, lookup },
       serve: (client, to, asPostgres) => serveTcp(client, to, deps, asPostgres ? doorOfPostgres : doorOfTls),
     },

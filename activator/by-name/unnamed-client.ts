@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { peerAddress } from "../socket/peer-address.ts";
+import type { Introduction } from "../socket/proxy-protocol/awaited-header.ts";
 import type { SocketReader, WireSocket } from "../socket/wire-socket.ts";
 import type { Sweep, Watched } from "../sweep.ts";
 import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
@@ -15,6 +16,8 @@ export interface UnnamedClientParts {
   readonly sweep: Sweep;
   /** How long it may take to name a sandbox, in milliseconds. */
   readonly limitMs: number;
+  /** What its PROXY header said. */
+  readonly introduction: Introduction | undefined;
   readonly onNamed: (client: UnnamedClient, named: NamedClient) => void;
   readonly onRefused: (client: UnnamedClient, reason: NameRefusal) => void;
 }
@@ -29,6 +32,7 @@ export class UnnamedClient implements SocketReader, Watched {
   sweepIndex = -1;
   readonly socket: WireSocket;
   readonly peer: string;
+  readonly introduction: Introduction | undefined;
   /** Monotonic milliseconds. */
   dueMs: number;
   readonly #parts: UnnamedClientParts;
@@ -39,9 +43,15 @@ export class UnnamedClient implements SocketReader, Watched {
   constructor(socket: WireSocket, parts: UnnamedClientParts) {
     this.socket = socket;
     this.peer = peerAddress(socket);
+    this.introduction = parts.introduction;
     this.#parts = parts;
     this.dueMs = parts.clock.ticksMs() + parts.limitMs;
     parts.sweep.add(this);
+  }
+
+  /** It has sent nothing of its own. */
+  get isSilent(): boolean {
+    return this.socket.bytesRead === (this.introduction?.headerBytes ?? 0);
   }
 
   /** Its connection is another's, or closed. */

@@ -11,6 +11,7 @@ import type { ReviewSettings } from "../authorize/reviewed-tokens.ts";
 import { byNameAddress } from "../by-name/by-name-config.ts";
 import { drainTlsFiles } from "../drain/drain-config.ts";
 import type { HoldLimitNumbers } from "../hold/hold-limits.ts";
+import { type Networks, parseNetworks } from "../socket/proxy-protocol/networks.ts";
 import { type TcpFrontConfig, tcpFrontConfig } from "../tcp-front/tcp-front-config.ts";
 import { authorizationOf } from "./authorization.ts";
 import { ConfigError } from "./config-error.ts";
@@ -46,6 +47,8 @@ export interface ActivatorConfig {
   readonly tcpFront: TcpFrontConfig | undefined;
   /** Absent: no sandbox is reached by its name in TLS. */
   readonly byName: BindAddress | undefined;
+  /** Connections from these begin with a PROXY header; undefined: none does. */
+  readonly proxyNetworks: Networks | undefined;
   readonly domain: string;
   readonly clusterDomain: string;
   /** The names of the activator's own Services, in lower case. */
@@ -135,6 +138,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     drain: collect(() => drainConfig(values), undefined),
     tcpFront: collect(() => tcpFrontConfig(values, env["POD_IP"], values["drain-bind-address"] !== ""), undefined),
     byName: collect(() => byNameAddress(values), undefined),
+    proxyNetworks: collect(() => proxyNetworksOf(values), undefined),
     clusterDomain: plainDomain(
       given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
     ),
@@ -207,6 +211,14 @@ function plainSettings(values: Values) {
     drainSettleMs: values["drain-settle"],
     shutdownTimeoutMs: values["shutdown-timeout"],
   };
+}
+
+function proxyNetworksOf({ "proxy-protocol-networks": list }: Values): Networks | undefined {
+  try {
+    return parseNetworks(list);
+  } catch (error) {
+    return refuse(`--proxy-protocol-networks: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function hostsOf(text: string): readonly string[] | undefined {

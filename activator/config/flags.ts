@@ -163,8 +163,12 @@ export const activatorFlags = {
   ),
   "headers-timeout": flag.duration(
     10_000,
-    "maximum time until a request head is complete, until a TLS handshake is, and until a client of the by-name listener has named its sandbox",
+    "maximum time until a request head is complete, until a TLS handshake is, until a PROXY header is, and until a client of the by-name listener has named its sandbox",
     positive,
+  ),
+  "proxy-protocol-networks": flag.string(
+    "",
+    "networks whose connections must begin with a header of the PROXY protocol, version 1 or 2, such as 10.0.0.0/8,fd00::/8,192.0.2.7: on the HTTP and HTTPS listeners, activator ports and the by-name listener. Logs and X-Forwarded-For then show the client that it tells; it decides nothing. From other networks no such header is read; empty: none",
   ),
   "keep-alive-timeout": flag.duration(
     120_000,

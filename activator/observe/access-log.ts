@@ -29,7 +29,7 @@ export interface ConnectionEntry {
   readonly namespace: string;
   readonly sandbox: string;
   readonly port: number;
-  readonly peer: string;
+  readonly clientIp: string;
   readonly durationMs: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -69,7 +69,7 @@ export class AccessLog implements Disposable {
     const namespace = routed ? text(routed.namespace) : header("x-sandbox-namespace");
     const line = this.#line(
       `,"method":${text(head.method)},"path":${text(path)},"protocol":"${head.protocol}"` +
-        `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
+        `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.clientIp ?? head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${id}` +
         `,"sandbox_namespace":${namespace},"bytes_out":${ended.bytesOut}` +
         `,"user_agent":${header("user-agent")}${grpcOf(ended)}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
@@ -78,9 +78,9 @@ export class AccessLog implements Disposable {
   }
 
   addConnection(entry: ConnectionEntry): void {
-    const { namespace, sandbox, port, peer, outcome, reason, wake } = entry;
+    const { namespace, sandbox, port, clientIp, outcome, reason, wake } = entry;
     const line = this.#line(
-      `,"sandbox_namespace":${text(namespace)},"sandbox_id":${text(sandbox)},"port":${port},"client_ip":${text(peer)}` +
+      `,"sandbox_namespace":${text(namespace)},"sandbox_id":${text(sandbox)},"port":${port},"client_ip":${text(clientIp)}` +
         `,"duration_ms":${rounded(entry.durationMs)},"bytes_in":${entry.bytesIn},"bytes_out":${entry.bytesOut}` +
         `,"outcome":${text(outcome)}${whyAndHow(reason, wake)},"msg":"connection"}\n`,
     );

@@ -1,4 +1,5 @@
 import type { KubeClient } from "../../kube/client/client.ts";
+import type { OpenGate } from "../socket/proxy-protocol/header-gate.ts";
 import type { TcpLimits } from "./connection/create-tcp-deps.ts";
 import { serveTcp, type TcpDeps } from "./connection/serve-tcp.ts";
 import { doorOfPeers } from "./peer-door.ts";
@@ -9,6 +10,7 @@ import type { TcpFrontConfig } from "./tcp-front-config.ts";
 interface Parts {
   readonly client: KubeClient;
   readonly hasRoom: (besides: number) => boolean;
+  readonly openGate: OpenGate | undefined;
 }
 
 /** The front of activator ports. It shares everything behind it with HTTP requests. */

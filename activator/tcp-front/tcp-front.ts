@@ -19,6 +19,8 @@ import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Front } from "../front.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import type { Introduction } from "../socket/proxy-protocol/awaited-header.ts";
+import type { HeaderGate, OpenGate } from "../socket/proxy-protocol/header-gate.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
@@ -44,6 +46,8 @@ export interface TcpFrontParts {
   readonly metrics: TcpMetrics;
   /** Whether the process may open another socket, besides that many listeners. */
   readonly hasRoom: (besides: number) => boolean;
+  /** Absent: no connection begins with a PROXY header. */
+  readonly openGate?: OpenGate | undefined;
   /** Serves a connection; never rejects. */
   readonly serve: (client: TcpClient, binding: PortBinding) => Promise<void>;
 }
@@ -66,7 +70,8 @@ export class TcpFront implements Front, Running {
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   /** Every open connection; the socket's close removes it. */
   readonly #open = new Set<WireSocket>();
-  readonly #idleWaiters = new IdleWaiters(() => this.#active === 0);
+  readonly #gate: HeaderGate | undefined;
+  readonly #idleWaiters = new IdleWaiters(() => this.#active === 0 && !this.#gate?.size);
   readonly #stop = new AbortController();
   #active = 0;
   #isFollowing = false;
@@ -75,6 +80,7 @@ export class TcpFront implements Front, Running {
     this.#options = options;
     this.#parts = parts;
     const { client, clock, log, metrics } = parts;
+    this.#gate = parts.openGate?.("tcp", () => this.#idleWaiters.ended());
     this.#vanished = new QuarantinedPorts(clock, this.#ofNamespace);
     this.#listeners = new Listeners({
       ...{ host: options.host, clock, log, onFailure: metrics.listenFailed },
@@ -113,6 +119,7 @@ export class TcpFront implements Front, Running {
   stopAccepting(): void {
     this.#stop.abort(new Error("the activator is shutting down"));
     this.#listeners.close();
+    this.#gate?.finish();
   }
 
   /** Resolves once no connection is held or proxied. */
@@ -122,6 +129,7 @@ export class TcpFront implements Front, Running {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.stopAccepting();
+    this.#gate?.cutAll();
     // Reset, not ended: an end would mark it as complete.
     for (const socket of this.#open) socket.reset();
     await this.#slices[Symbol.asyncDispose]();
@@ -165,16 +173,16 @@ export class TcpFront implements Front, Running {
 
   #accept(accepted: Socket, binding: PortBinding): void {
     const { clock, metrics, hasRoom } = this.#parts;
-    const isFull = this.#active >= this.#options.maxConnections;
+    const isFull = this.#active + (this.#gate?.size ?? 0) >= this.#options.maxConnections;
     if (isFull || !hasRoom(this.listening)) {
       metrics.refused(isFull ? "TooManyConnections" : "NoDescriptors");
       resetSocket(accepted);
       return;
     }
-    const clientOf = (socket: WireSocket) => {
+    const clientOf = (socket: WireSocket, introduction?: Introduction) => {
       this.#open.add(socket);
       socket.once("close", () => this.#open.delete(socket));
-      const client = new TcpClient(socket, clock);
+      const client = new TcpClient(socket, clock, { introduction });
       runGuarded(
         "tcp-front",
         () => this.#serve(client, binding),
@@ -182,7 +190,11 @@ export class TcpFront implements Front, Running {
       );
       return client;
     };
-    adoptAccepted(accepted, clientOf, adoptionOf(accepted), earlyPlace);
+    const readerOf = (socket: WireSocket) =>
+      this.#gate?.expects(socket)
+        ? this.#gate.readerOf(socket, (introduction) => clientOf(socket, introduction))
+        : clientOf(socket);
+    adoptAccepted(accepted, readerOf, adoptionOf(accepted), earlyPlace);
   }
 
   async #serve(client: TcpClient, binding: PortBinding): Promise<void> {

@@ -35,7 +35,7 @@ function request(count: number): ClientRequest {
       `User-Agent: a-program-with-number-${count}\r\nTraceparent: ${trace}\r\nTracestate: vendor=a-state-of-its-own-${count}\r\n${filler}\r\n`,
   );
   if (parser.push(bytes, 0, bytes.length) !== "complete") throw new Error("the head is not whole");
-  return new ClientRequest(parser.head.keep(), "192.0.2.1", "http");
+  return new ClientRequest(parser.head.keep(), { peer: "192.0.2.1", clientIp: "192.0.2.1", scheme: "http" });
 }
 
 /** The exchange of a request that was rejected, while its client does not read the response. */

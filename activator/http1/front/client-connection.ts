@@ -1,7 +1,8 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
-import { peerAddress } from "../../socket/peer-address.ts";
+import { type ClientOrigin, originOf } from "../../socket/client-origin.ts";
+import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";
 import { ReadPlace } from "../../socket/read-place.ts";
 import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
@@ -34,7 +35,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   readonly owner = unknownOwner;
   readonly socket: WireSocket;
   readonly #host: ConnectionHost;
-  readonly #peer: string;
+  readonly origin: ClientOrigin;
   readonly #place: ReadPlace;
   #phase: Phase = "reading";
   readonly #heads: HeadReader;
@@ -52,10 +53,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** The limit of the phase; that of an awaited head counts instead. */
   #dueMs = Number.POSITIVE_INFINITY;
 
-  constructor(socket: WireSocket, host: ConnectionHost) {
+  constructor(socket: WireSocket, host: ConnectionHost, introduction?: Introduction) {
     this.socket = socket;
     this.#host = host;
-    this.#peer = peerAddress(socket);
+    this.origin = originOf(socket, introduction);
     this.#place = new ReadPlace(host.loans, socket);
     this.#ahead = new ReadAhead(this.#place);
     this.#heads = new HeadReader(host, this);
@@ -191,14 +192,13 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     if (parser && parser.refusal === undefined) return this.#begin(parser.head, bytes, parser.consumedTo, end);
     this.#ahead.clear(); // the parser has gathered it
     if (parser?.refusal !== undefined) {
-      const preface = this.#asked ? undefined : wholePreface(parser, this.socket, bytes.subarray(start, end));
+      const preface = this.#asked ? undefined : wholePreface(parser, this, bytes.subarray(start, end));
       this.#refuse(errorOfRefusal(parser.refusal, parser.head.method), preface);
     }
   }
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
-    const scheme = "encrypted" in this.socket ? "https" : "http";
-    const request = new ClientRequest(head.keep(), this.#peer, scheme, { grpc: this.#host.callOf?.(head) });
+    const request = new ClientRequest(head.keep(), this.origin, { grpc: this.#host.callOf?.(head) });
     const body = new RequestBody(request.wire, this.#heads.share, request.grpc === undefined);
     const exchange = new Exchange(this, request, body, this.#host.nowMs());
     this.#exchange = exchange;

@@ -10,6 +10,7 @@ import {
   type RequestHead,
   type RequestProtocol,
 } from "../../request.ts";
+import type { ClientOrigin } from "../../socket/client-origin.ts";
 import type { RequestHead as WireHead } from "../parse/request-head.ts";
 import { passableProtocols } from "../parse/upgrade-offer.ts";
 
@@ -23,10 +24,13 @@ export interface RequestFacts {
   readonly grpc?: GrpcCall | undefined;
 }
 
+type Origin = Pick<ClientOrigin, "peer" | "clientIp" | "scheme">;
+
 /** The head of a request, as the rest of the activator sees it. Fields are read from the wire on demand. */
 export class ClientRequest implements RequestHead {
   readonly wire: WireHead;
   readonly peer: string;
+  readonly clientIp: string;
   readonly scheme: "http" | "https";
   readonly method: string;
   readonly protocol: RequestProtocol;
@@ -40,9 +44,10 @@ export class ClientRequest implements RequestHead {
   #headers: readonly HeaderPair[] | undefined;
 
   /** `wire` must own its bytes. */
-  constructor(wire: WireHead, peer: string, scheme: "http" | "https", facts: RequestFacts = {}) {
+  constructor(wire: WireHead, { peer, clientIp, scheme }: Origin, facts: RequestFacts = {}) {
     this.wire = wire;
     this.peer = peer;
+    this.clientIp = clientIp;
     this.scheme = scheme;
     this.grpc = facts.grpc;
     this.protocol = protocolOf(wire, facts);

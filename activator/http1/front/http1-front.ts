@@ -1,20 +1,19 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
-import { limitTlsOverhead } from "../../../lib/net/tls-overhead.ts";
+import type { TLSSocket } from "node:tls";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import type { ClientCertificates } from "../../config/https-config.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { ProtocolFront, RequestFront } from "../../front.ts";
+import { originOf } from "../../socket/client-origin.ts";
+import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";
+import type { HeaderGate, OpenGate } from "../../socket/proxy-protocol/header-gate.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Acceptor,
-  type Adoption,
-  acceptedSocket,
   acceptHandles,
   adoptAccepted,
   plainAcceptedSocket,
+  type SocketReader,
   type WireSocket,
 } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
@@ -25,6 +24,7 @@ import type { Exchange } from "./exchange.ts";
 import { Handshakes } from "./handshakes.ts";
 import type { HeadBudget } from "./head-budget.ts";
 import { LingeringClients } from "./lingering.ts";
+import { behindGate, createSecureServer, type FrontTls } from "./secure-server.ts";
 
 export interface FrontOptions {
   /** Absent: all addresses. */
@@ -46,12 +46,6 @@ export interface FrontOptions {
   readonly tls?: FrontTls;
 }
 
-export interface FrontTls {
-  /** With the client CA, unless `clients` is off. */
-  readonly certificates: ShownCertificates;
-  readonly clients: ClientCertificates;
-}
-
 export interface FrontParts {
   readonly clock: Clock;
   readonly sweep: Sweep;
@@ -67,6 +61,8 @@ export interface FrontParts {
   readonly callOf?: ConnectionHost["callOf"];
   /** Whether the process may open one more socket; absent: always. */
   readonly hasRoom?: () => boolean;
+  /** Absent: no connection begins with a PROXY header. */
+  readonly openGate?: OpenGate | undefined;
 }
 
 /** Listens for HTTP/1.1 and passes every valid request to `serve`. */
@@ -100,6 +96,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   #awaited: ClientConnection | undefined;
   #unsearched: SetIterator<ClientConnection> | undefined;
   readonly #handshakes: Handshakes;
+  readonly #gate: HeaderGate | undefined;
   readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 
   constructor(options: FrontOptions, parts: FrontParts) {
@@ -118,6 +115,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
       onFailed: (failure) => parts.events.handshakeFailed(failure),
       onClosed: () => this.#idleWaiters.ended(),
     });
+    this.#gate = parts.openGate?.(options.tls ? "https" : "http", () => this.#idleWaiters.ended());
     this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
     this.#server.on("drop", () => parts.events.dropped());
@@ -127,35 +125,34 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     return createServer(plainAcceptedSocket, (accepted) => this.#accept(accepted));
   }
 
-  #createTlsServer({ certificates, clients }: FrontTls): Server {
-    const settings = {
-      minVersion: "TLSv1.2",
-      requestCert: clients !== "off",
-      rejectUnauthorized: clients === "required",
-    } as const;
-    const tls = {
-      ...settings,
-      ...secretsOf(certificates),
-      ALPNProtocols: this.#parts.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
-      // `Handshakes` enforces the limit. Node's own timer has a coarser clock and must not end the connection before.
-      handshakeTimeout: this.#options.headersTimeoutMs + 1_000,
-    };
-    // Half-open only after the handshake: else a client that leaves during it would stay until its limit.
-    const server = createTlsServer({ ...acceptedSocket, ...tls }, (accepted) => {
-      if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
-      this.#handshakes.succeeded(accepted);
-      if (accepted.alpnProtocol === "h2") this.#adoptHttp2(accepted);
-      else this.#accept(accepted, "events");
+  #createTlsServer(tls: FrontTls): Server {
+    const { http2, clock, events } = this.#parts;
+    const server = createSecureServer(tls, {
+      ...{ offersHttp2: http2 !== undefined, clock, onOverhead: () => events.overheadCut() },
+      limitMs: this.#options.headersTimeoutMs,
+      onSecured: (secured) => this.#secured(secured),
     });
-    // Node reports the error and leaves the connection open; its close is counted.
-    server.on("tlsClientError", (_, secured) => secured.destroy());
     server.on("connection", (raw: Socket) => {
       if (this.hasRoom()) this.#handshakes.begin(raw);
       else raw.destroy();
     });
-    limitTlsOverhead(server, { clock: this.#parts.clock, onCut: () => this.#parts.events.overheadCut() });
-    const following = keepShowing(server, certificates, settings);
-    return server.once("close", () => following[Symbol.dispose]());
+    return this.#gate ? behindGate(server, this.#gate, () => this.hasRoom()) : server;
+  }
+
+  /** A TLS socket has a handle too, but not one whose input can be read directly. */
+  #secured(secured: TLSSocket): void {
+    this.#handshakes.succeeded(secured);
+    if (isGone(secured) || !this.hasRoom()) return void secured.destroy();
+    const introduction = this.#gate?.introductionOf(secured);
+    if (secured.alpnProtocol === "h2") {
+      const origin = originOf(secured, introduction);
+      this.#parts.http2?.adopt({
+        socket: secured,
+        early: undefined,
+        origin,
+        dueMs: this.nowMs() + this.headersTimeoutMs,
+      });
+    } else adoptAccepted(secured, (socket) => this.#connectionOf(socket, introduction), "events");
   }
 
   get address(): AddressInfo {
@@ -184,6 +181,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   stopAccepting(): void {
     this.accepting = false;
     this.#server.close();
+    this.#gate?.finish();
     this.#handshakes.finish();
     for (const connection of this.#connections) connection.closeIdle();
   }
@@ -199,6 +197,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const connection of this.#connections) connection.cut();
+    this.#gate?.cutAll();
     this.#handshakes.cutAll();
     await closed;
   }
@@ -235,7 +234,8 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   get #isIdle(): boolean {
-    return this.active === 0 && this.#handshakes.size === 0 && this.lingering.size === 0 && !this.#hasAwaited;
+    const unnamed = this.#handshakes.size + (this.#gate?.size ?? 0);
+    return this.active + unnamed + this.lingering.size === 0 && !this.#hasAwaited;
   }
 
   /** A search begins where the last one ended, because it runs at the close of every connection. */
@@ -248,21 +248,16 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     return this.#awaited !== undefined;
   }
 
-  /** A TLS socket has a handle too, but not one whose input can be read directly. */
-  #accept(accepted: Socket, by?: Adoption): void {
-    if (this.hasRoom()) adoptAccepted(accepted, (socket) => this.readerOf(socket), by);
+  #accept(accepted: Socket): void {
+    if (this.hasRoom()) adoptAccepted(accepted, (socket) => this.readerOf(socket));
     else accepted.destroy();
-  }
-
-  #adoptHttp2(socket: TLSSocket): void {
-    if (isGone(socket) || !this.hasRoom()) return void socket.destroy();
-    this.#parts.http2?.adopt({ socket, early: undefined, dueMs: this.nowMs() + this.headersTimeoutMs });
   }
 
   yielded(connection: ClientConnection, early: Buffer): boolean {
     if (!this.#parts.http2) return false;
     this.closed(connection);
-    this.#parts.http2.adopt({ socket: connection.socket, early, dueMs: this.nowMs() + this.headersTimeoutMs });
+    const { socket, origin } = connection;
+    this.#parts.http2.adopt({ socket, early, origin, dueMs: this.nowMs() + this.headersTimeoutMs });
     return true;
   }
 
@@ -272,9 +267,15 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     return has;
   }
 
-  readerOf(socket: WireSocket): ClientConnection {
+  readerOf(socket: WireSocket): SocketReader {
+    return this.#gate?.expects(socket)
+      ? this.#gate.readerOf(socket, (introduction) => this.#connectionOf(socket, introduction))
+      : this.#connectionOf(socket);
+  }
+
+  #connectionOf(socket: WireSocket, introduction?: Introduction): ClientConnection {
     this.#parts.events.connected();
-    const connection = new ClientConnection(socket, this);
+    const connection = new ClientConnection(socket, this, introduction);
     this.#connections.add(connection);
     this.#parts.sweep.add(connection);
     if (isGone(socket)) socket.destroy();
@@ -286,8 +287,6 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
 const isGone = ({ remoteAddress }: Pick<Socket, "remoteAddress">): boolean => remoteAddress === undefined;
 
 const isAwaited = ({ awaited }: ClientConnection): boolean => awaited;
-
-const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate()).length > 0;
 
 /** Crowds arrive at once when a busy sandbox wakes; the kernel's own limit is often lower. */
 const backlog = 4_096;

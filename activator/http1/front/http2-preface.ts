@@ -1,5 +1,5 @@
-import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { RequestHeadParser } from "../parse/request-head-parser.ts";
+import type { ClientConnection } from "./client-connection.ts";
 
 /** What every client of HTTP/2 sends first (RFC 9113, 3.4). Servers of HTTP/1.1 refuse it. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -10,10 +10,10 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
  */
 export function wholePreface(
   { head, refusal }: RequestHeadParser,
-  socket: WireSocket,
+  { socket, origin }: Pick<ClientConnection, "socket" | "origin">,
   bytes: Buffer,
 ): Buffer | undefined {
-  const before = socket.bytesRead - bytes.length;
+  const before = socket.bytesRead - origin.headerBytes - bytes.length;
   const mayBePreface = refusal === "TargetInvalid" && head.method === "PRI" && before <= preface.length;
   if (!mayBePreface || "encrypted" in socket) return undefined;
   const compared = Math.min(bytes.length, preface.length - before);

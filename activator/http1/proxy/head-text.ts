@@ -43,7 +43,7 @@ export function requestText(
   pod: Pick<Target, "ip" | "port">,
   asksToClose: boolean,
 ): string {
-  const { wire, method, host, upgrade, peer, scheme } = request;
+  const { wire, method, host, upgrade, clientIp, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const keeps = (name: string) => keepsRequestHeader(name, rules);
@@ -52,7 +52,7 @@ export function requestText(
   const lines = keptLines(wire, wire.facts, { names, keeps, change });
   return (
     `${method} ${sentTarget(request)} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
-    `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
+    `X-Forwarded-For: ${clientIp}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
     `${base ? `X-Forwarded-Prefix: ${base.text.slice(0, -1)}\r\n` : ""}` +
     `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${connectionOf(request, asksToClose)}\r\n`
   );

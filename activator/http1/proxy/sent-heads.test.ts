@@ -33,7 +33,7 @@ it("a large head that was sent still has what the access log and an error page r
   const bytes = Buffer.from(`GET /a?b HTTP/1.1\r\nHost: nova.example\r\n${fields}Accept: */*;q=0.1\r\n${filler}\r\n`);
   const parser = new RequestHeadParser({ ...requestHeadLimits, sectionBytesMax: 65_536 });
   expect(parser.push(bytes, 0, bytes.length)).toBe("complete");
-  const request = new ClientRequest(parser.head.keep(), "192.0.2.1", "http");
+  const request = new ClientRequest(parser.head.keep(), { peer: "192.0.2.1", clientIp: "192.0.2.1", scheme: "http" });
   request.sent();
   expect([request.method, request.target, request.host]).toEqual(["GET", "/a", "nova.example"]);
   expect(Object.fromEntries(request.headers)).toEqual({

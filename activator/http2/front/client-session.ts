@@ -5,8 +5,8 @@ import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { YieldedConnection } from "../../front.ts";
+import type { ClientOrigin } from "../../socket/client-origin.ts";
 import { holdDescriptor } from "../../socket/open-sockets.ts";
-import { peerAddress } from "../../socket/peer-address.ts";
 import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
@@ -49,8 +49,7 @@ export class ClientSession implements Watched {
   sweepIndex = -1;
   readonly #socket: WireSocket | TLSSocket;
   readonly #host: SessionHost;
-  readonly #peer: string;
-  readonly #scheme: "http" | "https";
+  readonly #origin: ClientOrigin;
   readonly #descriptor: Disposable | undefined;
   #session: ServerHttp2Session | undefined;
   #fields: UnfinishedFields | undefined;
@@ -72,13 +71,12 @@ export class ClientSession implements Watched {
   /** Monotonic milliseconds at which the connection is closed while no stream is open. */
   #dueMs: number;
 
-  constructor({ socket, early, dueMs }: YieldedConnection, host: SessionHost) {
+  constructor({ socket, early, dueMs, origin }: YieldedConnection, host: SessionHost) {
     this.#socket = socket;
     this.#share = new ReadShare(socket);
     this.#host = host;
     this.#dueMs = dueMs;
-    this.#peer = peerAddress(socket);
-    this.#scheme = "encrypted" in socket ? "https" : "http";
+    this.#origin = origin;
     socket.on(
       "close",
       guarded("http-front", () => this.#closed()),
@@ -164,8 +162,8 @@ export class ClientSession implements Watched {
 
   #exchangeOf({ stream, fields, isEnded, body }: ArrivedStream): StreamExchange | undefined {
     try {
-      const from = { peer: this.#peer, scheme: this.#scheme, isEnded };
-      return new StreamExchange(stream, this.#host.requests.read(fields, from), body, this.#host);
+      const request = this.#host.requests.read(fields, { origin: this.#origin, isEnded });
+      return new StreamExchange(stream, request, body, this.#host);
     } catch (error) {
       if (!(error instanceof ActivatorError)) throw error;
       this.#host.refused(error);

@@ -4,6 +4,7 @@ import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
+import type { ClientOrigin } from "../../socket/client-origin.ts";
 import type { ReadWebCall } from "../grpc-web/read-web-call.ts";
 import { fieldValue, fieldValues, malformed, type RawFields } from "./field-lines.ts";
 import { readCall, type ValuesOf } from "./grpc-call.ts";
@@ -17,9 +18,7 @@ export interface StreamRequest {
 }
 
 export interface StreamOrigin {
-  /** The address of the TCP peer. */
-  readonly peer: string;
-  readonly scheme: "http" | "https";
+  readonly origin: ClientOrigin;
   readonly isEnded: boolean;
 }
 
@@ -37,9 +36,9 @@ export class RequestReader {
   }
 
   /** @throws ActivatorError if the request is malformed or too large. */
-  read(fields: RawFields, { peer, scheme, isEnded }: StreamOrigin): StreamRequest {
+  read(fields: RawFields, { origin, isEnded }: StreamOrigin): StreamRequest {
     const webSocketKey = randomKeyFor(fields);
-    const text = requestLines(fields, { scheme, isEnded, webSocketKey: webSocketKey ?? "" });
+    const text = requestLines(fields, { scheme: origin.scheme, isEnded, webSocketKey: webSocketKey ?? "" });
     const bytes = Buffer.from(text, "latin1");
     const parser = this.#parser;
     const step = parser.push(bytes, 0, bytes.length, uncounted);
@@ -52,7 +51,7 @@ export class RequestReader {
     const valuesOf: ValuesOf = (name) => fieldValues(fields, name);
     const { method, host } = wire;
     const grpc = readCall(method, valuesOf) ?? this.#webCallOf?.({ method, host, valuesOf });
-    const head = new ClientRequest(wire, peer, scheme, { isHttp2: true, grpc });
+    const head = new ClientRequest(wire, origin, { isHttp2: true, grpc });
     if (head.upgrade !== (webSocketKey !== undefined)) throw malformed("its upgrade");
     if (head.expectsTheImpossible) throw new ActivatorError("ExpectationFailed");
     return { head, webSocketKey };

@@ -14,7 +14,7 @@ it("a cookie of a call belongs to the host of its sandbox alone", () => {
 
 it("a call by path is sent without the path of its sandbox and without the cookie of the activator", () => {
   const path = "/s/default/nova/8080/a.B/C";
-  const head = { host: "h", peer: "192.0.2.1", scheme: "https", target: path, sandboxTarget: "/a.B/C" } as const;
+  const head = { host: "h", clientIp: "192.0.2.1", scheme: "https", target: path, sandboxTarget: "/a.B/C" } as const;
   const base = { text: "/s/default/nova/8080/", rewritesResponses: true, sessionCookie: "own", hiddenParameter: "t" };
   const rules = { byHost: false, base: { ...base, podAuthority: "p" }, consumesAuthorization: true, trace: undefined };
   const to = { pod: { ip: "10.0.0.1", port: 8080 }, leftMs: Number.POSITIVE_INFINITY };

@@ -15,7 +15,7 @@ export interface CallTarget {
 }
 
 export interface SentCall {
-  readonly head: Pick<ClientRequest, "host" | "peer" | "scheme" | "target" | "sandboxTarget">;
+  readonly head: Pick<ClientRequest, "host" | "clientIp" | "scheme" | "target" | "sandboxTarget">;
   readonly fields: readonly HeaderPair[];
 }
 
@@ -25,7 +25,7 @@ export function callFields(
   { byHost, base, consumesAuthorization, trace }: RequestRules,
   { pod, leftMs }: CallTarget,
 ): string[] {
-  const { host, peer, scheme } = head;
+  const { host, clientIp, scheme } = head;
   const rules: ForwardRules = {
     ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
   };
@@ -39,7 +39,7 @@ export function callFields(
   }
   fields.push("te", "trailers");
   if (Number.isFinite(leftMs)) fields.push("grpc-timeout", callTimeout(leftMs));
-  fields.push("x-forwarded-for", peer, "x-forwarded-host", host, "x-forwarded-proto", scheme);
+  fields.push("x-forwarded-for", clientIp, "x-forwarded-host", host, "x-forwarded-proto", scheme);
   if (base) fields.push("x-forwarded-prefix", base.text.slice(0, -1));
   for (const [name, value] of Object.entries(trace ?? {})) fields.push(name.toLowerCase(), value);
   return fields;

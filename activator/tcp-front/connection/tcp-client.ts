@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/time/clock.ts";
 import { peerAddress } from "../../socket/peer-address.ts";
+import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";
 import { joined, ownCopy } from "../../socket/read-place.ts";
 import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 
@@ -17,6 +18,8 @@ export interface TcpClientOptions {
   readonly early?: Buffer;
   /** Its side must stay open for a conversation, as with TLS: a client that ends it has left. */
   readonly leavesByEnd?: boolean;
+  /** What its PROXY header said. */
+  readonly introduction?: Introduction | undefined;
 }
 
 /** What a client sent while it waited. */
@@ -38,7 +41,11 @@ export interface Early {
 export class TcpClient implements SocketReader {
   readonly socket: WireSocket;
   readonly seenMs: number;
+  /** The address of the TCP peer, which decides whether it may connect. */
   readonly peer: string;
+  /** The address of the client for logs, by its PROXY header; else `peer`. */
+  readonly clientIp: string;
+  readonly #headerBytes: number;
   readonly #clock: Clock;
   readonly #leavesByEnd: boolean;
   readonly #keptBytesMax: number;
@@ -47,14 +54,22 @@ export class TcpClient implements SocketReader {
   #left = false;
   #onLeave: (() => void) | undefined;
 
-  constructor(socket: WireSocket, clock: Clock, { early, leavesByEnd = false }: TcpClientOptions = {}) {
+  constructor(socket: WireSocket, clock: Clock, options: TcpClientOptions = {}) {
+    const { early, leavesByEnd = false, introduction } = options;
     this.socket = socket;
     this.seenMs = clock.ticksMs();
     this.peer = peerAddress(socket);
+    this.clientIp = introduction?.clientIp ?? this.peer;
+    this.#headerBytes = introduction?.headerBytes ?? 0;
     this.#clock = clock;
     this.#early = early;
     this.#leavesByEnd = leavesByEnd;
     this.#keptBytesMax = (early?.length ?? 0) + earlyBytesMax;
+  }
+
+  /** How many bytes the client has sent. */
+  get bytesIn(): number {
+    return this.socket.bytesRead - this.#headerBytes;
   }
 
   get left(): boolean {

@@ -67,12 +67,12 @@ export class TcpRecord extends WakeRecord {
     else metrics.waited();
     metrics.ended(this.#outcome);
     const wake = this.wakeEnded(this.#outcome === "clientLeft" ? "clientLeft" : "refused");
-    const { socket, peer, seenMs } = this.#client;
+    const { socket, clientIp, bytesIn, seenMs } = this.#client;
     const { namespace, sandboxName: sandbox, containerPort: port } = this.#to;
     accessLog?.addConnection({
-      ...{ namespace, sandbox, port, peer, wake },
+      ...{ namespace, sandbox, port, clientIp, wake },
       durationMs: clock.ticksMs() - seenMs,
-      bytesIn: socket.bytesRead,
+      bytesIn,
       bytesOut: socket.bytesWritten,
       outcome: this.#outcome,
       reason: this.#reason,
@@ -86,8 +86,8 @@ export class TcpRecord extends WakeRecord {
     metrics.refused(reason);
     const { namespace, sandboxName, containerPort: port } = this.#to;
     if (!mayLog.asks(`${reason} ${namespace}/${sandboxName}`)) return;
-    const { peer } = this.#client;
+    const { peer, clientIp } = this.#client;
     const detail = error && { detail: error.detail, err: error.cause };
-    log.warn({ reason, namespace, sandbox: sandboxName, port, peer, ...detail }, "TCP connection rejected");
+    log.warn({ reason, namespace, sandbox: sandboxName, port, peer, clientIp, ...detail }, "TCP connection rejected");
   }
 }
