@@ -6,7 +6,7 @@ import type { ActivatorConfig } from "../config/config.ts";
 import type { HttpsConfig } from "../config/https-config.ts";
 import type { ProtocolFront, RequestFront } from "../front.ts";
 import { type FrontParts, startHttp1Front } from "./front/http1-front.ts";
-import type { FrontTls } from "./front/secure-server.ts";
+import type { FrontTls } from "./secure-server.ts";
 
 export interface HttpFrontsParts extends FrontParts {
   readonly registry: Registry;

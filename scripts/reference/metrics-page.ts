@@ -42,6 +42,7 @@ const activatorArgs = [
   "--authz-access-review",
   "--tcp-front=on",
   "--http2",
+  "--proxy-protocol-networks=192.0.2.0/24",
 ];
 
 /** The metrics that the two programs register when they start with all features on. */

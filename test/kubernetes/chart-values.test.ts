@@ -123,6 +123,15 @@ describe("HTTP/2", () => {
   });
 });
 
+it("PROXY headers are expected from the networks of the value, and from none by default", async () => {
+  const argsWith = async (...values: readonly string[]) =>
+    JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
+  expect(await argsWith()).not.toContain("--proxy-protocol-networks");
+  const networks = "activator.proxyProtocol.networks={10.20.0.0/16,fd00::/8}";
+  expect(await argsWith(networks)).toContain("--proxy-protocol-networks=10.20.0.0/16,fd00::/8");
+  await expect(rendered("activator.proxyProtocol.networks={localhost}")).rejects.toThrow("networks");
+});
+
 describe("paths that name sandboxes", () => {
   const argsWith = async (...values: readonly string[]) =>
     JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));

@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { request as requestTls } from "node:https";
+import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, it } from "vitest";
 import { podType } from "../../api/kinds/core.ts";
@@ -53,6 +54,14 @@ async function callTheWeb(open: typeof connectOverHttp1, { host, port }: Port, g
   return { code, details, messages };
 }
 
+/** The whole response to a request behind a PROXY header. */
+async function askBehind({ header, ...port }: Port & { readonly header: Buffer }, hostName: string): Promise<string> {
+  const socket = connect(port);
+  const request = `GET / HTTP/1.1\r\nHost: ${hostName}\r\nConnection: close\r\n\r\n`;
+  socket.write(Buffer.concat([header, Buffer.from(request)]));
+  return String(Buffer.concat(await Array.fromAsync(socket)));
+}
+
 /** The counters of unexpected errors that are not 0. */
 const unexpectedIn = (metrics: string): readonly string[] =>
   metrics.split("\n").filter((line) => /^rouse_unexpected_errors_total\{.*\} [1-9]/.test(line));
@@ -80,6 +89,8 @@ it("both programs keep serving on all of their ports after malformed and incompl
   }
   expect(await askByName(ports.byName, programs.tlsHostName)).toBe("alive");
   expect(await ask(ports.tcpFront, { path: "/" })).toEqual(alive);
+  expect(await askBehind(ports.proxiedFront, hostName)).toMatch(/^HTTP\/1\.1 200 .*alive$/s);
+  expect(await askBehind(ports.proxiedTcpFront, hostName)).toMatch(/^HTTP\/1\.1 200 .*alive$/s);
   expect(await ask(ports.drain, { path: "/drain/v1/activity", body: {} })).toMatchObject({ status: 200 });
   expect(await ask(ports.activatorHealth, { path: "/readyz" })).toMatchObject({ status: 200 });
   expect(await ask(ports.controllerHealth, { path: "/readyz" })).toMatchObject({ status: 200 });

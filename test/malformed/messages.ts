@@ -101,19 +101,27 @@ const tlsRecords = [
   "80",
 ];
 
+/** Headers of the PROXY protocol, version 2: of a wrong family, cut within its addresses, and with a part that ends beyond it. */
+const proxyHeaders = ["ff21", "2111000c01020304", "2111000f0102030405060708000100020400ff", "2111ffff"].map(
+  (hex) => `0d0a0d0a000d0a515549540a${hex}`,
+);
+
 const others = [
   "",
   "\r\n\r\n",
   "\0",
   "SSH-2.0-OpenSSH_9.9\r\n",
   "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n",
+  "PROXY TCP6 1.2.3.4 ::1 1 99999\r\n",
+  `PROXY UNKNOWN ${"x".repeat(200)}`,
+  "PROXY",
   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ];
 
 /** The messages for every port. */
 export const always: readonly Buffer[] = [
   ...[...plainHeads, ...others].map((text) => Buffer.from(text)),
-  ...tlsRecords.map((hex) => Buffer.from(hex, "hex")),
+  ...[...tlsRecords, ...proxyHeaders].map((hex) => Buffer.from(hex, "hex")),
 ];
 
 /** Messages that must end no program, on any port. */

@@ -14,6 +14,7 @@ import { ChildProgram } from "../programs/child-program.ts";
 import { writeDrainFiles } from "../programs/drain-files.ts";
 import { writeKubeconfig } from "../programs/kubeconfig.ts";
 import { nextLoopbackAddress } from "../sleep/addresses.ts";
+import { version1 } from "../support/builders/proxy-headers.ts";
 import { startEchoServer } from "../support/grpc/echo-service.ts";
 import { stringValues } from "../support/grpc/web-clients.ts";
 import { allocate, freeFrontPort } from "../support/labs/tcp-front-lab.ts";
@@ -48,13 +49,14 @@ export async function startPrograms() {
   const controllerDirectory = join(directory, "controller");
   mkdirSync(controllerDirectory);
   const host = nextLoopbackAddress();
+  const proxyIp = nextLoopbackAddress();
   const activatorFlags = [
     ...[`--kubeconfig=${writeKubeconfig(directory, api.url)}`, ...drainFiles],
     ...[...(await certificateFlags(directory)), "--authz-mode=allow-all"],
     ...[`--http-bind-address=${host}:8080`, `--https-bind-address=${host}:8443`, `--metrics-bind-address=${host}:9090`],
     ...[`--health-probe-bind-address=${host}:8081`, `--drain-bind-address=${host}:8446`],
     ...[`--tcp-front-bind-address=${host}`, "--allow-loopback-pod-ip", "--access-log=false"],
-    ...["--http2", `--by-name-bind-address=${host}:8444`],
+    ...["--http2", `--by-name-bind-address=${host}:8444`, `--proxy-protocol-networks=${proxyIp}`],
   ];
   const webhookPort = await freePort();
   const controllerFlags = [
@@ -74,11 +76,17 @@ export async function startPrograms() {
     key: drainSecret(drainSecretKeys.controllerKey),
   };
   const own = [...http2Messages, ...grpcWebMessages];
+  const named = await byNameMessages(tlsProgram.hostName);
+  const proxied = { host, localAddress: proxyIp, header: version1("TCP4 192.0.2.1 10.0.0.1 1 2") };
   const ports = {
     front: { name: "the HTTP front", host, port: 8080, own },
     tlsFront: { name: "the HTTPS front", host, port: 8443, tls: {}, own },
-    byName: { name: "the by-name listener", host, port: 8444, own: await byNameMessages(tlsProgram.hostName) },
+    byName: { name: "the by-name listener", host, port: 8444, own: named },
     tcpFront: { name: "a port of a sandbox", host, port: frontPort },
+    proxiedFront: { name: "the HTTP front behind a proxy", ...proxied, port: 8080, own },
+    proxiedTlsFront: { name: "the HTTPS front behind a proxy", ...proxied, port: 8443 },
+    proxiedTcpFront: { name: "a port of a sandbox behind a proxy", ...proxied, port: frontPort },
+    proxiedByName: { name: "the by-name listener behind a proxy", ...proxied, port: 8444, own: named },
     activatorMetrics: { name: "the activator's metrics", host, port: 9090 },
     activatorHealth: { name: "the activator's health", host, port: 8081 },
     drain: { name: "the drain port", host, port: 8446, tls: controllerPair },

@@ -11,6 +11,10 @@ export interface Port {
   readonly tls?: { readonly cert?: string; readonly key?: string };
   /** Messages for its protocol alone. */
   readonly own?: readonly Buffer[];
+  /** The address of the client. Absent: any. */
+  readonly localAddress?: string;
+  /** What half of the connections begin with. */
+  readonly header?: Buffer;
 }
 
 /** The time to wait for an answer before the next message is sent. */
@@ -35,10 +39,12 @@ export async function storm(port: Port, random: SeededRandom): Promise<void> {
   await Promise.all(Array.from({ length: atATime }, worker));
 }
 
-async function send(port: Port, message: Buffer, secure: boolean, random: SeededRandom): Promise<void> {
+async function send(port: Port, body: Buffer, secure: boolean, random: SeededRandom): Promise<void> {
+  const { host, header, localAddress } = port;
+  const message = header && random.below(2) === 0 ? Buffer.concat([header, body]) : body;
   const socket = secure
     ? connectTls({ ...port, ...port.tls, rejectUnauthorized: false, servername: "localhost" })
-    : connect({ host: port.host, port: port.port });
+    : connect({ host, port: port.port, ...(localAddress && { localAddress }) });
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   socket.on("error", () => {}); // a closed connection counts as an answer
   const ready = new Promise<void>((resolve) => socket.once(secure ? "secureConnect" : "connect", () => resolve()));

@@ -18,13 +18,13 @@ import {
 } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../parse/request-head-parser.ts";
+import { behindGate, createSecureServer, type FrontTls } from "../secure-server.ts";
 import { ClientConnection } from "./client-connection.ts";
 import type { ConnectionHost, FrontEvents } from "./connection-host.ts";
 import type { Exchange } from "./exchange.ts";
 import { Handshakes } from "./handshakes.ts";
 import type { HeadBudget } from "./head-budget.ts";
 import { LingeringClients } from "./lingering.ts";
-import { behindGate, createSecureServer, type FrontTls } from "./secure-server.ts";
 
 export interface FrontOptions {
   /** Absent: all addresses. */

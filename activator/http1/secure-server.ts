@@ -1,12 +1,12 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
-import { guarded } from "../../../lib/guard/guard.ts";
-import { limitTlsOverhead } from "../../../lib/net/tls-overhead.ts";
-import type { Clock } from "../../../lib/time/clock.ts";
-import type { ClientCertificates } from "../../config/https-config.ts";
-import type { HeaderGate } from "../../socket/proxy-protocol/header-gate.ts";
-import { acceptedSocket } from "../../socket/wire-socket.ts";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificates/certificate-source.ts";
+import { guarded } from "../../lib/guard/guard.ts";
+import { limitTlsOverhead } from "../../lib/net/tls-overhead.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { ClientCertificates } from "../config/https-config.ts";
+import type { HeaderGate } from "../socket/proxy-protocol/header-gate.ts";
+import { acceptedSocket } from "../socket/wire-socket.ts";
 
 export interface FrontTls {
   /** With the client CA, unless `clients` is off. */
