@@ -41,22 +41,25 @@ export class AwaitedHeader implements Watched {
     this.#parts = parts;
   }
 
-  /** Returns what the header says once it is complete, and what follows it. */
-  take(bytes: Buffer): { readonly introduction: Introduction; readonly rest: Buffer } | undefined {
-    if (this.#isOver) return undefined;
+  /** `next` gets what the header says once it is complete, and what follows it. Until it returns, the header counts as awaited. */
+  take(bytes: Buffer, next: (introduction: Introduction, rest: Buffer) => void): void {
+    if (this.#isOver) return;
     const all = this.#kept ? joined(this.#kept, bytes) : bytes;
     const step = readProxyHeader(all);
     switch (step.is) {
       case "incomplete":
         this.#kept = this.#kept ? all : ownCopy(bytes);
-        return undefined;
+        return;
       case "refused":
-        this.#refuse(step.reason);
-        return undefined;
+        return this.#refuse(step.reason);
       case "complete": {
-        this.#over();
+        this.#kept = undefined;
         const introduction = { clientIp: step.clientIp ?? this.#peer, headerBytes: step.length };
-        return { introduction, rest: all.subarray(step.length) };
+        try {
+          next(introduction, all.subarray(step.length));
+        } finally {
+          this.#over();
+        }
       }
     }
   }

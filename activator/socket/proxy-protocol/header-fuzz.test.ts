@@ -169,13 +169,14 @@ function inPieces(sent: Buffer, next: () => number): Verdict | undefined {
   );
   for (let from = 0; from < sent.length; ) {
     const to = Math.min(sent.length, from + next());
-    const step = header.take(Buffer.from(sent.subarray(from, to)));
+    let verdict: Verdict | undefined;
+    header.take(Buffer.from(sent.subarray(from, to)), ({ clientIp: client, headerBytes }, rest) => {
+      expect(headerBytes).toBe(to - rest.length);
+      verdict = { client, rest: rest.toString("latin1") + sent.toString("latin1", to) };
+    });
     from = to;
     if (reason !== undefined) return { reason };
-    if (!step) continue;
-    const { clientIp: client, headerBytes } = step.introduction;
-    expect(headerBytes).toBe(to - step.rest.length);
-    return { client, rest: step.rest.toString("latin1") + sent.toString("latin1", to) };
+    if (verdict) return verdict;
   }
   return undefined;
 }

@@ -65,19 +65,17 @@ export class HeaderGate {
   openRaw(raw: Socket, next: () => void): void {
     const descriptor = holdDescriptor();
     const header = this.#await(raw, () => resetSocket(raw));
-    const cut = () => header.cut();
+    const opened = (introduction: Introduction, rest: Buffer) => {
+      raw.off("data", take).off("close", closed).pause();
+      if (rest.length > 0) raw.unshift(rest);
+      descriptor[Symbol.dispose]();
+      this.#ofRaw.set(raw, introduction);
+      next();
+    };
     const take = guarded(
       "http-front",
-      (bytes: Buffer) => {
-        const step = header.take(bytes);
-        if (!step) return;
-        raw.off("data", take).off("close", closed).pause();
-        if (step.rest.length > 0) raw.unshift(step.rest);
-        descriptor[Symbol.dispose]();
-        this.#ofRaw.set(raw, step.introduction);
-        next();
-      },
-      cut,
+      (bytes: Buffer) => header.take(bytes, opened),
+      () => resetSocket(raw),
     );
     const closed = () => {
       descriptor[Symbol.dispose]();

@@ -22,11 +22,11 @@ export class HeaderReader implements SocketReader {
   }
 
   take(bytes: Buffer, length: number): void {
-    const step = this.#header.take(bytes.subarray(0, length));
-    if (!step) return;
-    const reader = this.#next(step.introduction);
-    this.#socket.reader = reader;
-    if (step.rest.length > 0) reader.take(step.rest, step.rest.length);
+    this.#header.take(bytes.subarray(0, length), (introduction, rest) => {
+      const reader = this.#next(introduction);
+      this.#socket.reader = reader;
+      if (rest.length > 0) reader.take(rest, rest.length);
+    });
   }
 
   /** A client that ends its side before its header is complete wants nothing. */

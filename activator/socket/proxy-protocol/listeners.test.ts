@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Pod, podType } from "../../../api/kinds/core.ts";
+import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { clientHello } from "../../../test/support/builders/client-hello.ts";
 import { ipv6Block, version1, version2, withChecksum } from "../../../test/support/builders/proxy-headers.ts";
 import { eventually } from "../../../test/support/eventually.ts";
@@ -215,17 +216,45 @@ describe("the client that a header tells", () => {
 });
 
 describe("an activator that exits", () => {
-  it("gives a header a second, and serves what follows it", async () => {
-    await using world = await openProxyHeadersWorld(["--shutdown-timeout=8s"]);
-    using late = await dial(world.ports.http, header1.subarray(0, 9));
-    using silent = await dial(world.ports.https, "");
+  const patient = ["--headers-timeout=1h", "--shutdown-timeout=1h"];
+
+  it.each(listeners)("waits for a header that has begun, and serves what follows it: %s", async (listener) => {
+    const heldMs = systemClock.ticksMs();
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      ticksMs: () => heldMs, // no limit is reached, however busy this machine is
+      after: (delayMs, task) => systemClock.after(delayMs, task),
+      sleep: (delayMs, signal) => systemClock.sleep(delayMs, signal),
+    };
+    await using world = await openProxyHeadersWorld(patient, clock);
+    using late = await dial(world.ports[listener], header1.subarray(0, 9));
     await eventually(() => late.socket.bytesWritten === 9);
-    using served = await dial(world.ports.http, aRequest, "127.0.0.3");
-    await served.until("127.0.0.3"); // the others were accepted before
-    const drained = world.activator.drain();
-    late.socket.write(Buffer.concat([header1.subarray(9), Buffer.from(aRequest)]));
-    await late.until("192.0.2.1");
-    await silent.over;
+    using before = await dial(world.ports[listener], aRequest, "127.0.0.3"); // accepted after it
+    await before.until(listener === "tcp" ? aRequest : listener === "http" ? "127.0.0.3" : "");
+    before.socket.destroy();
+    let isOver = false;
+    const drained = world.activator.drain().then(() => (isOver = true));
+    await eventually(() =>
+      dial(world.ports[listener], "").then(
+        (client) => client.socket.destroy() && false,
+        () => true,
+      ),
+    );
+    expect(isOver).toBe(false);
+    const hello = await clientHello({ servername: "nowhere.default.sandbox.localhost" });
+    const sent = listener === "http" || listener === "tcp" ? Buffer.from(aRequest) : hello;
+    late.socket.write(Buffer.concat([header1.subarray(9), sent]));
+    const answers = { http: "192.0.2.1", https: "\x16\x03\x03", tcp: aRequest, byName: "\x15\x03\x03\0\x02\x02\x70" };
+    await late.until(answers[listener]);
+    late.socket.destroy();
     await drained;
+  });
+
+  it("gives a header one second", async () => {
+    await using world = await openProxyHeadersWorld(patient);
+    const clients = await Promise.all(listeners.map((listener) => dial(world.ports[listener], header1.subarray(0, 9))));
+    await world.activator.drain();
+    await Promise.all(clients.map(({ over }) => over));
+    expect(await world.counted(refused, "TimedOut")).toBe(listeners.length);
   });
 });

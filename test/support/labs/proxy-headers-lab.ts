@@ -7,6 +7,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { createLogger } from "../../../lib/log/log.ts";
+import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../eventually.ts";
 import { type ActivatorWorld, httpProgram, openActivatorWorld, sandboxPort } from "./activator-world.ts";
 import { openToAll, securedEcho, tlsProgram } from "./by-name-lab.ts";
@@ -33,7 +34,10 @@ export interface ProxyHeadersWorld extends ActivatorWorld {
  * An activator with all its listeners. Three sandboxes run: `nova` answers HTTP with its `X-Forwarded-For`, `vega` echoes behind an activator
  * port, and `lyra` echoes within TLS.
  */
-export async function openProxyHeadersWorld(flags: readonly string[] = []): Promise<ProxyHeadersWorld> {
+export async function openProxyHeadersWorld(
+  flags: readonly string[] = [],
+  clock: Clock = systemClock,
+): Promise<ProxyHeadersWorld> {
   await using opened = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), "rouse-proxy-headers-"));
   opened.defer(() => rmSync(folder, { recursive: true }));
@@ -52,7 +56,7 @@ export async function openProxyHeadersWorld(flags: readonly string[] = []): Prom
     ...["--by-name-bind-address=127.0.0.1:0", "--drain-bind-address=127.0.0.1:0", "--tcp-front-bind-address=127.0.0.1"],
     ...["--http2", "--access-log=true", `--proxy-protocol-networks=${proxyIp}`, ...flags],
   ];
-  const world = opened.use(await openActivatorWorld(args, {}, { log: createLogger("test", "info", sink) }));
+  const world = opened.use(await openActivatorWorld(args, {}, { clock, log: createLogger("test", "info", sink) }));
   const { activator, registry } = world;
   await world.awake(
     "nova",
