@@ -167,6 +167,10 @@ describe("the front of raw connections", () => {
 
   it.each([
     { args: [...open, "--by-name-bind-address=:1", "--domain="], env: {}, says: "needs --domain" },
+    {
+      ...{ args: [...open, "--proxy-protocol-networks=10.0.0.0/8,lb.example"], env: {} },
+      says: '--proxy-protocol-networks: "lb.example" is not a network like 10.0.0.0/8',
+    },
     { args: [...open, "--tcp-front=on"], env: {}, says: "--tcp-front=on needs --drain-bind-address" },
     { args: [...open, "--grpc-web-origins=http://a"], env: {}, says: "--grpc-web-origins needs --http2" },
     { args: [...drain, "--tcp-front-bind-address=127.0.0.1:80"], env: {}, says: "is no address" },
