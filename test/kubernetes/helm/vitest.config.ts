@@ -7,7 +7,8 @@ export default defineConfig({
     include: ["test/kubernetes/helm/**/*.test.ts"],
     globalSetup: ["test/kubernetes/helm/support/provide-tools.ts"],
     pool: "forks",
-    maxWorkers: 1,
+    // Each test has an API server of its own, and waits for it a good part of its time.
+    maxWorkers: 2,
     testTimeout: 300_000,
     hookTimeout: 180_000,
   },
