@@ -37,7 +37,7 @@ function fakeSocket() {
   const events: string[] = [];
   const readStart = () => void events.push("start");
   const readStop = () => void events.push("stop");
-  return { events, _handle: { readStart, readStop, writeQueueSize: 0 } };
+  return { events, bytesRead: 0, _handle: { readStart, readStop, writeQueueSize: 0 } };
 }
 
 const bring = (share: ReadShare, frames: number, bytes = 1) => {
@@ -96,6 +96,62 @@ describe("the share of a connection of HTTP/2 in the turns of the event loop", (
     socket._handle.writeQueueSize = 0;
     share.check();
     expect(socket.events).toEqual(["stop", "start"]);
+  });
+
+  it("counts the decoded bytes of a head, and a head as many frames", async () => {
+    const [large, small] = [fakeSocket(), fakeSocket()];
+    const [ofLarge, ofSmall] = [new ReadShare(large), new ReadShare(small)];
+    for (let at = 0; at < 2; at += 1) ofLarge.head(65_536);
+    expect(large.events).toEqual(["stop"]);
+    for (let at = 0; at < 31; at += 1) ofSmall.head(100);
+    expect(small.events).toEqual([]);
+    ofSmall.head(100);
+    expect(small.events).toEqual(["stop"]);
+    await nextTurn();
+  });
+
+  it("is not read while it is held, and comes in turn after that", async () => {
+    const socket = fakeSocket();
+    const share = new ReadShare(socket);
+    share.hold();
+    bring(share, 300);
+    await nextTurn();
+    share.check();
+    expect(socket.events.filter((event) => event === "start")).toEqual([]);
+    share.release();
+    await nextTurn();
+    expect(socket.events.at(-1)).toBe("start");
+  });
+
+  it("is used up by frames that Node does not report, and such connections are read one by one", async () => {
+    const sockets = [fakeSocket(), fakeSocket(), fakeSocket()];
+    const shares = sockets.map((socket) => new ReadShare(socket));
+    for (const socket of sockets) socket.bytesRead += 140_000;
+    for (const share of shares) share.check();
+    expect(sockets.map(({ events }) => events)).toEqual([["stop"], ["stop"], ["stop"]]);
+    for (let at = 0; at < 9; at += 1) {
+      await nextTurn();
+      const started = sockets.filter(({ events }) => events.at(-1) === "start");
+      expect(started).toHaveLength(1);
+      for (const socket of started) socket.bytesRead += 65_536;
+    }
+    expect(sockets.map(({ events }) => events.filter((event) => event === "start").length)).toEqual([3, 3, 3]);
+  });
+
+  it("is as before once such bytes have stopped coming", async () => {
+    const socket = fakeSocket();
+    const share = new ReadShare(socket);
+    socket.bytesRead += 140_000;
+    for (let at = 0; at < 60; at += 1) {
+      share.check();
+      await nextTurn();
+      await nextTurn();
+    }
+    const { length } = socket.events;
+    expect(socket.events.at(-1)).toBe("start");
+    share.check();
+    await nextTurn();
+    expect(socket.events).toHaveLength(length);
   });
 
   it("is none any more once the connection is closed", async () => {

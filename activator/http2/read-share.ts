@@ -10,12 +10,28 @@ const bytesInOneTurn = 131_072;
  * brought no more frames than this together.
  */
 const framesOfRested = 1_024;
+/** A head costs as much as so many frames, and as one more for each so many bytes of its fields. */
+const framesOfHead = 8;
+const headBytesOfFrame = 1_024;
+/** The shortest frame, in bytes. */
+const frameBytesMin = 9;
+/**
+ * A connection is suspect once it has brought more than so many bytes in one step of the sweep in frames that Node does not report, such as
+ * WINDOW_UPDATE, PRIORITY and frames of unknown types. After so many steps without that it no longer is.
+ */
+const unreportedBytesMax = 131_072;
+const suspectSteps = 50;
 
 /** The native part of a socket, whose reads go to a session of Node. */
 interface ReadHandle {
   readStart(): unknown;
   readStop(): unknown;
   readonly writeQueueSize: number;
+}
+
+/** A socket that counts what was read of it. */
+interface Readable {
+  readonly bytesRead: number;
 }
 
 /** Undefined: another Node, or the socket is closed. */
@@ -82,7 +98,7 @@ const rested = new RestedConnections();
  * connections with many short frames share one read for each turn, and all others are served between two such reads.
  */
 export class ReadShare {
-  readonly #socket: object;
+  readonly #socket: Readable;
   #turn = -1;
   #frames = 0;
   #bytes = 0;
@@ -90,9 +106,19 @@ export class ReadShare {
   #isOver = false;
   /** It was stopped, and nothing has begun to read it again, except perhaps Node. */
   #isStopped = false;
+  /** It is not read until the streams begin that it has brought. */
+  #isHeld = false;
+  /** What was read of it at the last check, and when it was last read on. */
+  #readAtCheck: number;
+  #readAtStart = 0;
+  /** Bytes of reported frames since the last check. */
+  #reported = 0;
+  /** For so many more steps, what it brings in a turn counts whatever the frames are. */
+  #suspectFor = 0;
 
-  constructor(socket: object) {
+  constructor(socket: Readable) {
     this.#socket = socket;
+    this.#readAtCheck = socket.bytesRead;
   }
 
   /** How many frames it brought in its last turn. */
@@ -102,39 +128,101 @@ export class ReadShare {
 
   /** A frame has arrived, with so many bytes of data. */
   counted(bytes: number): void {
-    const { number } = turn;
-    if (number !== this.#turn) {
-      this.#turn = number;
-      this.#frames = 0;
-      this.#bytes = 0;
-      this.#isOver = false;
-    }
-    this.#frames += 1;
-    this.#bytes += bytes;
-    if (this.#isOver || (this.#frames < framesInOneTurn && this.#bytes < bytesInOneTurn)) return;
-    const handle = readHandle(this.#socket);
-    if (!handle) return;
-    this.#isOver = true;
-    this.#isStopped = true;
-    handle.readStop();
-    rested.add(this);
+    this.#add(1, bytes);
+  }
+
+  /** The fields of a request or a response have arrived, or trailers, with so many bytes, decoded. */
+  head(bytes: number): void {
+    this.#add(framesOfHead + Math.floor(bytes / headBytesOfFrame), bytes);
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    this.#stop();
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    if (this.#isStopped) rested.add(this);
   }
 
   /** Called from time to time: Node reads no further by itself if it had not stopped, or has ended its session. */
   check(): void {
+    this.#judgeUnreported();
     if (!rested.has(this)) this.readOn();
   }
 
   /** Its turn has come. Node itself stops reading while a write waits, and reads on after it: then nothing is begun here. */
   readOn(): void {
+    if (this.#isHeld) return;
     const handle = this.#isStopped ? readHandle(this.#socket) : undefined;
     if (!handle || handle.writeQueueSize > 0) return;
     this.#isStopped = false;
     handle.readStart();
+    if (this.#suspectFor === 0) return;
+    this.#readAtStart = this.#socket.bytesRead;
+    turn.atEnd(() => this.#stopSuspect());
   }
 
   /** The connection is closed. */
   close(): void {
     rested.remove(this);
+  }
+
+  #add(frames: number, bytes: number): void {
+    this.#renew();
+    this.#frames += frames;
+    this.#bytes += bytes;
+    this.#reported += frameBytesMin * frames + bytes;
+    if (this.#isOver || (this.#frames < framesInOneTurn && this.#bytes < bytesInOneTurn)) return;
+    this.#rest();
+  }
+
+  #renew(): void {
+    const { number } = turn;
+    if (number === this.#turn) return;
+    this.#turn = number;
+    this.#frames = 0;
+    this.#bytes = 0;
+    this.#isOver = false;
+  }
+
+  #rest(): void {
+    if (!this.#stop()) return;
+    this.#isOver = true;
+    if (!this.#isHeld) rested.add(this);
+  }
+
+  #stop(): boolean {
+    const handle = readHandle(this.#socket);
+    if (!handle) return false;
+    this.#isStopped = true;
+    handle.readStop();
+    return true;
+  }
+
+  #judgeUnreported(): void {
+    const { bytesRead } = this.#socket;
+    const unreported = bytesRead - this.#readAtCheck - this.#reported;
+    this.#readAtCheck = bytesRead;
+    this.#reported = 0;
+    if (unreported > unreportedBytesMax) {
+      this.#suspectFor = suspectSteps;
+      this.#weigh(unreported);
+    } else if (this.#suspectFor > 0 && !rested.has(this)) this.#suspectFor -= 1;
+  }
+
+  /** It was read for one turn. If that brought nothing, it is read again at the next check. */
+  #stopSuspect(): void {
+    if (this.#isStopped) return;
+    const bytes = this.#socket.bytesRead - this.#readAtStart;
+    if (bytes > 0) this.#weigh(bytes);
+    else this.#stop();
+  }
+
+  #weigh(bytes: number): void {
+    this.#renew();
+    this.#frames += Math.floor(bytes / frameBytesMin);
+    this.#rest();
   }
 }

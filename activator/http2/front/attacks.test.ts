@@ -65,6 +65,24 @@ describe("a client of HTTP/2", () => {
     expect(offences).toEqual(["flood"]);
   });
 
+  it("that floods with GOAWAY while a stream is open is cut off, and counted", async () => {
+    await using backend = await openStrictBackend(ok);
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = await openFrameClient(proxyPath.port, [settingsOf([4, 0])]);
+      client.send(headersOf(1, getFields()));
+      await client.until(({ type }) => type === frame.headers);
+      const one = frameOf({ type: frame.goaway }, Buffer.concat([uint32(0), uint32(0)]));
+      for (let at = 0; at < 30 && !client.socket.destroyed; at += 1) {
+        client.send(...Array.from({ length: 1_000 }, () => one));
+      }
+      await client.closed;
+      await othersAreServed(proxyPath);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.offences).toEqual(["flood"]);
+  });
+
   it("that floods with empty DATA frames is cut off, and counted", async () => {
     const { offences } = await attack(async (client) => {
       client.send(headersOf(1, [...getFields(), ["x-a", "1"]], flag.endHeaders));

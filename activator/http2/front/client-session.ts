@@ -10,11 +10,12 @@ import { holdDescriptor } from "../../socket/open-sockets.ts";
 import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
+import { ControlFrames } from "../control-frames.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
-import { fieldValue, type RawFields } from "./field-lines.ts";
+import { fieldValue, type RawFields, textLength } from "./field-lines.ts";
 import { dropOrigin, freeLast, nativeHandle } from "./native-handles.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
@@ -27,11 +28,10 @@ import { UnfinishedFields } from "./unfinished-fields.ts";
 const lingerMs = 2_000;
 
 /**
- * How many PING and SETTINGS frames a client may send at once, and for each step of the sweep. Each makes the activator answer, which
- * costs less than a request. Clients of gRPC in Go send a PING for each few frames of data that they read, to measure the bandwidth.
+ * The limits for PING, SETTINGS and the like, which cost less than a request. Clients of gRPC in Go send a PING for each few frames of
+ * data that they read, to measure the bandwidth.
  */
-const controlFramesAtOnce = 10_000;
-const controlFramesPerStep = 1_000;
+const controlFrames = { atOnce: 10_000, perStep: 1_000 };
 
 /** The last stream of a GOAWAY that only announces the end (RFC 9113, 6.8). */
 const anyStream = 2 ** 31 - 1;
@@ -55,9 +55,9 @@ export class ClientSession implements Watched {
   #fields: UnfinishedFields | undefined;
   /** The native part of the session. */
   #native: object | undefined;
-  readonly #turns = new StreamTurns<ArrivedStream>((arrived) => this.#open(arrived));
-  readonly #streams = new Set<ServerHttp2Stream>();
   readonly #share: ReadShare;
+  readonly #turns: StreamTurns<ArrivedStream>;
+  readonly #streams = new Set<ServerHttp2Stream>();
   readonly #reported = (bytes: number) => {
     this.#fields?.reported();
     this.#share.counted(bytes);
@@ -66,7 +66,7 @@ export class ClientSession implements Watched {
   #settled = false;
   #announced = false;
   #closing = false;
-  #controlFrames = 0;
+  readonly #control = new ControlFrames(controlFrames);
   #hasOffended = false;
   /** Monotonic milliseconds at which the connection is closed while no stream is open. */
   #dueMs: number;
@@ -74,6 +74,7 @@ export class ClientSession implements Watched {
   constructor({ socket, early, dueMs, origin }: YieldedConnection, host: SessionHost) {
     this.#socket = socket;
     this.#share = new ReadShare(socket);
+    this.#turns = new StreamTurns((arrived) => this.#open(arrived), this.#share);
     this.#host = host;
     this.#dueMs = dueMs;
     this.#origin = origin;
@@ -118,8 +119,7 @@ export class ClientSession implements Watched {
       ),
     );
     const counted = guarded("http-front", () => this.#countControlFrame(), cut);
-    session.on("ping", counted);
-    session.on("remoteSettings", counted);
+    this.#control.watch(session, counted);
     // Node takes what was read before in the next tick, and needs the session until then.
     if (this.#host.leaving) setImmediate(() => runGuarded("http-front", () => this.leave()));
   }
@@ -133,7 +133,8 @@ export class ClientSession implements Watched {
   #take(stream: ServerHttp2Stream, flags: number, fields: RawFields): void {
     stream.on("error", () => {}); // "close" follows
     this.#fields?.headEnded(stream.id ?? 0);
-    this.#share.counted(0);
+    const bytes = textLength(fields);
+    this.#share.head(bytes);
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     dropOrigin(stream);
     this.#streams.add(stream);
@@ -144,7 +145,7 @@ export class ClientSession implements Watched {
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     if (!isEnded) freeLast(this.#native, stream); // only fields behind the first ones are at risk
     this.#host.expected();
-    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded, this.#reported) });
+    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded, this.#reported) }, bytes);
   }
 
   #open({ stream, fields, isEnded, body }: ArrivedStream): void {
@@ -193,7 +194,7 @@ export class ClientSession implements Watched {
   }
 
   check(nowMs: number): void {
-    this.#controlFrames = Math.max(0, this.#controlFrames - controlFramesPerStep);
+    this.#control.check();
     this.#fields?.check();
     this.#share.check();
     if (this.#streams.size > 0 || nowMs < this.#dueMs) return;
@@ -243,8 +244,7 @@ export class ClientSession implements Watched {
 
   #countControlFrame(): void {
     this.#reported(0);
-    this.#controlFrames += 1;
-    if (this.#controlFrames <= controlFramesAtOnce || this.#closing) return;
+    if (!this.#control.count() || this.#hasOffended) return;
     this.#offended("flood");
     this.#end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }

@@ -42,6 +42,13 @@ export function valuesByName(fields: Iterable<HeaderPair>): Record<string, strin
   return values;
 }
 
+/** The length of all names and values, in bytes. */
+export function textLength(fields: RawFields): number {
+  let length = 0;
+  for (const text of fields) length += text.length;
+  return length;
+}
+
 /** Whether each character is a byte of the class. */
 export function consistsOf(text: string, bytes: Uint8Array): boolean {
   for (let at = 0; at < text.length; at += 1) if (bytes[text.charCodeAt(at)] !== 1) return false;

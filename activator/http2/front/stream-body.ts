@@ -7,7 +7,7 @@ import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { turn, turnBytesMax } from "../turn.ts";
 import { cutStream } from "./cut-stream.ts";
-import { eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";
+import { eachField, lineOf, malformed, type RawFields, textLength } from "./field-lines.ts";
 import { joinedBytesMax } from "./stream-writer.ts";
 
 /** Takes the body of a stream as it arrives. */
@@ -68,6 +68,7 @@ export class StreamBody {
 
   #listen(stream: ServerHttp2Stream): void {
     stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
+      this.#reported(textLength(fields));
       if (this.#sink !== noSink) this.#rawTrailers = fields;
     });
     stream.on("end", () => {

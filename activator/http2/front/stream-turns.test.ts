@@ -4,20 +4,71 @@ import { getFields, headersOf, openFrameClient } from "../../../test/support/htt
 import { openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 import { StreamTurns } from "./stream-turns.ts";
 
+const smallHead = 100;
+const noReads = { hold() {}, release() {} };
+const numbers = (length: number) => Array.from({ length }, (_, at) => at);
+
+/** Connections that bring so many streams each, and the connections whose streams have begun, in order. */
+function connectionsWith(streams: readonly number[], headBytes = smallHead) {
+  const begun: number[] = [];
+  const events: string[] = [];
+  for (const [connection, count] of streams.entries()) {
+    const reads = {
+      hold: () => void events.push(`hold ${connection}`),
+      release: () => void events.push(`release ${connection}`),
+    };
+    const turns = new StreamTurns<number>((of) => void begun.push(of), reads);
+    for (let at = 0; at < count; at += 1) turns.add(connection, headBytes);
+  }
+  return { begun, events };
+}
+
+async function countsInTurns(begun: readonly unknown[], turns: number): Promise<number[]> {
+  const counts = [begun.length];
+  for (let at = 0; at < turns; at += 1) {
+    await turn();
+    counts.push(begun.length);
+  }
+  return counts;
+}
+
+describe("streams of many connections", () => {
+  it("begin 32 in each turn of the event loop together, one of each connection in turn", async () => {
+    await turn();
+    const { begun } = connectionsWith(Array.from({ length: 12 }, () => 8));
+    expect(await countsInTurns(begun, 3)).toEqual([32, 64, 96, 96]);
+    // Those of four connections began as they came. The other eight take turns.
+    expect(begun.slice(32, 48)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  it("begin two in each turn if their heads are 64 KiB long, however few bytes brought them", async () => {
+    await turn();
+    const { begun } = connectionsWith([2, 2, 2], 65_536);
+    expect(await countsInTurns(begun, 3)).toEqual([2, 4, 6, 6]);
+  });
+
+  it("keep their connections from being read until the last of them has begun", async () => {
+    await turn();
+    const { begun, events } = connectionsWith([16, 16, 1, 40]);
+    expect(events).toEqual(["hold 2", "hold 3"]);
+    await turn();
+    expect(events).toEqual(["hold 2", "hold 3", "release 2"]);
+    await countsInTurns(begun, 3);
+    expect(events).toEqual(["hold 2", "hold 3", "release 2", "release 3"]);
+    expect(begun).toHaveLength(73);
+  });
+});
+
 describe("streams that one read brings", () => {
   it("begin in order, sixteen in each turn of the event loop", async () => {
     const begun: number[] = [];
-    const turns = new StreamTurns<number>((stream) => void begun.push(stream));
-    const all = Array.from({ length: 40 }, (_, at) => at);
-    for (const stream of all) turns.add(stream);
-    const counts = [begun.length];
-    for (let at = 0; at < 3; at += 1) {
-      await turn();
-      counts.push(begun.length);
-    }
-    expect(counts).toEqual([16, 32, 40, 40]);
+    await turn();
+    const turns = new StreamTurns<number>((stream) => void begun.push(stream), noReads);
+    const all = numbers(40);
+    for (const stream of all) turns.add(stream, smallHead);
+    expect(await countsInTurns(begun, 3)).toEqual([16, 32, 40, 40]);
     expect(begun).toEqual(all);
-    turns.add(40);
+    turns.add(40, smallHead);
     expect(begun).toHaveLength(41);
   });
 

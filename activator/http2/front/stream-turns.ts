@@ -2,25 +2,54 @@ import { turn } from "../turn.ts";
 
 /** The maximum streams of one connection that begin in one turn of the event loop. One read may bring a thousand. */
 const streamsInOneTurn = 16;
+/** The maximum streams of all connections that begin in one turn. */
+const streamsOfAll = 32;
+/** No further stream begins in a turn once the heads of its streams have so many bytes together, decoded. */
+const headBytesOfAll = 131_072;
 
-/** Gives one connection a share of each turn of the event loop: streams beyond it begin in the next turns, in order. */
-export class StreamTurns<S> {
-  readonly #begin: (stream: S) => void;
-  #waiting: S[] = [];
-  #begun = 0;
+/** One connection whose streams wait. */
+interface Waiting {
+  /** Whether one more of its streams may begin in this turn. */
+  readonly hasShare: boolean;
+  /** Begins its first stream. Returns whether others wait. */
+  beginFirst(): boolean;
+}
+
+/** What all connections may begin in one turn of the event loop. Connections whose streams wait take turns, stream by stream. */
+class Rounds {
+  #waiting = new Set<Waiting>();
+  #turn = -1;
+  #streams = 0;
+  #bytes = 0;
   #hasNext = false;
 
-  /** `begin` must not throw. */
-  constructor(begin: (stream: S) => void) {
-    this.#begin = begin;
+  /** Whether a stream that has just arrived may begin before those that wait. */
+  get hasRoom(): boolean {
+    return this.#waiting.size === 0 && this.#isWithin;
   }
 
-  add(stream: S): void {
-    if (this.#begun < streamsInOneTurn && this.#waiting.length === 0) {
-      this.#begun += 1;
-      this.#begin(stream);
-    } else this.#waiting.push(stream);
+  begun(bytes: number): void {
+    this.#renew();
+    this.#streams += 1;
+    this.#bytes += bytes;
+  }
+
+  wait(connection: Waiting): void {
+    this.#waiting.add(connection);
     this.#callNext();
+  }
+
+  get #isWithin(): boolean {
+    this.#renew();
+    return this.#streams < streamsOfAll && this.#bytes < headBytesOfAll;
+  }
+
+  #renew(): void {
+    const { number } = turn;
+    if (number === this.#turn) return;
+    this.#turn = number;
+    this.#streams = 0;
+    this.#bytes = 0;
   }
 
   #callNext(): void {
@@ -31,9 +60,75 @@ export class StreamTurns<S> {
 
   #next(): void {
     this.#hasNext = false;
-    const now = this.#waiting.splice(0, streamsInOneTurn);
-    this.#begun = now.length;
-    if (now.length > 0) this.#callNext();
-    for (const stream of now) this.#begin(stream);
+    const later: Waiting[] = [];
+    // A connection that waits again is visited again, behind the others.
+    for (const connection of this.#waiting) {
+      if (!this.#isWithin) break;
+      this.#waiting.delete(connection);
+      if (!connection.hasShare) later.push(connection);
+      else if (connection.beginFirst()) this.#waiting.add(connection);
+    }
+    for (const connection of later) this.#waiting.add(connection);
+    if (this.#waiting.size > 0) this.#callNext();
+  }
+}
+
+const rounds = new Rounds();
+
+interface ArrivedStream<S> {
+  readonly stream: S;
+  readonly bytes: number;
+}
+
+/** The reads of the connection. */
+interface Reads {
+  /** Nothing more is read until `release`. */
+  hold(): void;
+  release(): void;
+}
+
+/**
+ * Gives one connection a share of each turn of the event loop, and of what all connections may begin in it. Streams beyond it begin in the
+ * next turns, in order. While one waits, the connection brings no more.
+ */
+export class StreamTurns<S> implements Waiting {
+  readonly #begin: (stream: S) => void;
+  readonly #reads: Reads;
+  #waiting: ArrivedStream<S>[] = [];
+  #turn = -1;
+  #begun = 0;
+
+  /** `begin` must not throw. */
+  constructor(begin: (stream: S) => void, reads: Reads) {
+    this.#begin = begin;
+    this.#reads = reads;
+  }
+
+  /** `bytes`: of its head, decoded. */
+  add(stream: S, bytes: number): void {
+    if (this.#waiting.length === 0 && this.hasShare && rounds.hasRoom) return this.#start({ stream, bytes });
+    if (this.#waiting.length === 0) this.#reads.hold();
+    this.#waiting.push({ stream, bytes });
+    rounds.wait(this);
+  }
+
+  get hasShare(): boolean {
+    return turn.number !== this.#turn || this.#begun < streamsInOneTurn;
+  }
+
+  beginFirst(): boolean {
+    const first = this.#waiting.shift();
+    const isLast = this.#waiting.length === 0;
+    if (first) this.#start(first);
+    if (isLast) this.#reads.release();
+    return !isLast;
+  }
+
+  #start({ stream, bytes }: ArrivedStream<S>): void {
+    const { number } = turn;
+    this.#begun = number === this.#turn ? this.#begun + 1 : 1;
+    this.#turn = number;
+    rounds.begun(bytes);
+    this.#begin(stream);
   }
 }

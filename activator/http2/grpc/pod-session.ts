@@ -5,6 +5,8 @@ import { Link } from "../../pod-connections/idle-list.ts";
 import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
+import { ControlFrames } from "../control-frames.ts";
+import { textLength } from "../front/field-lines.ts";
 import { freeLast, nativeHandle } from "../front/native-handles.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
@@ -15,10 +17,7 @@ const callsMax = 100;
 /** How long a connection without calls is kept, in milliseconds. */
 const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
-/**
- * How many PING and SETTINGS frames and interim responses a sandbox may send at once on one connection, and for each step of the sweep.
- * Each becomes an object here, and costs the sandbox a few bytes.
- */
+/** The limits for PING, SETTINGS and the like, and for interim responses, of one connection. */
 const extraFramesAtOnce = 2_000;
 const extraFramesPerStep = 200;
 /** How long a sandbox may take until its first frame, in milliseconds: a program that speaks another protocol may send none. */
@@ -47,7 +46,8 @@ export class PodSession implements Watched {
   readonly #share: ReadShare;
   #calls = 0;
   #isLeaving = false;
-  #extraFrames = 0;
+  #isFlooded = false;
+  readonly #control = new ControlFrames({ atOnce: extraFramesAtOnce, perStep: extraFramesPerStep });
   /** Undefined while it has calls. */
   #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
@@ -84,9 +84,10 @@ export class PodSession implements Watched {
     this.#session.once("remoteSettings", () => {
       this.#settledByMs = Number.POSITIVE_INFINITY;
     });
-    const count = guarded("pod-connection", () => this.#countExtraFrame());
-    this.#session.on("ping", count);
-    this.#session.on("remoteSettings", count);
+    this.#control.watch(
+      this.#session,
+      guarded("pod-connection", () => this.#countExtraFrame(0)),
+    );
     const leave = guarded("pod-connection", () => this.#leave());
     this.#session.on("goaway", leave);
     this.#session.on("close", leave);
@@ -108,10 +109,13 @@ export class PodSession implements Watched {
     this.#calls += 1;
     this.#restedAt = undefined;
     freeLast(this.#native, stream);
-    stream.on(
-      "headers", // of interim responses
-      guarded("pod-connection", () => this.#countExtraFrame()),
-    );
+    const interim = (fields: readonly string[]) => this.#countExtraFrame(textLength(fields));
+    const other = (fields: readonly string[]) => this.#share.head(textLength(fields));
+    for (const event of ["headers", "response", "trailers"] as const) {
+      const count = event === "headers" ? interim : other;
+      const take = guarded("pod-connection", (_: unknown, _flags: number, fields: readonly string[]) => count(fields));
+      stream.on(event, take);
+    }
     return stream;
   }
 
@@ -133,7 +137,7 @@ export class PodSession implements Watched {
   }
 
   check(nowMs: number): void {
-    this.#extraFrames = Math.max(0, this.#extraFrames - extraFramesPerStep);
+    this.#control.check();
     this.#share.check();
     const isIdleTooLong = this.#restedAt !== undefined && nowMs - this.#restedAt.ticksMs >= idleMs;
     if (isIdleTooLong || nowMs >= this.#settledByMs) this.close();
@@ -161,11 +165,13 @@ export class PodSession implements Watched {
     this.#owner.closed(this);
   }
 
-  #countExtraFrame(): void {
-    this.#share.counted(0);
-    this.#extraFrames += 1;
+  /** `bytes`: of its fields. */
+  #countExtraFrame(bytes: number): void {
+    this.#share.head(bytes);
+    if (!this.#control.count() || this.#isFlooded) return;
+    this.#isFlooded = true;
     // Not within the call of nghttp2 that reports a frame.
-    if (this.#extraFrames === extraFramesAtOnce) setImmediate(() => runGuarded("pod-connection", () => this.close()));
+    setImmediate(() => runGuarded("pod-connection", () => this.close()));
   }
 
   /** Takes no further call, and closes with the last. */

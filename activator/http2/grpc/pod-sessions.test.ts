@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { EchoClient, startEchoServer } from "../../../test/support/grpc/echo-service.ts";
+import { beginCalls, openFrameSandbox, pingOf } from "../../../test/support/grpc/frame-sandbox.ts";
 import { startHttp2Sandbox } from "../../../test/support/grpc/http2-sandbox.ts";
+import { endsStream, frame, frameOf, openFrameClient, uint32 } from "../../../test/support/http2-frames.ts";
 import { openProxyPath } from "../../../test/support/proxy-path.ts";
 import { dial } from "../../connect/dial.ts";
 import { idleLimits } from "../../pod-connections/idle-limits.ts";
@@ -118,6 +120,21 @@ describe("the connections of HTTP/2 to a Pod", () => {
     expect((await client.call("Unary", ["one"])).code).toBe(14);
     await eventually(() => path.sessions === 0);
     expect(sent).toBeLessThan(20_000);
+  });
+
+  it.each([
+    { name: "GOAWAY", flood: frameOf({ type: frame.goaway }, Buffer.concat([uint32(2 ** 31 - 1), uint32(0)])) },
+    { name: "ALTSVC", flood: frameOf({ type: 10 }, Buffer.from("\0\x08http://ah", "latin1")) },
+    { name: "ORIGIN", flood: frameOf({ type: 12 }, Buffer.from("\0\x08http://a", "latin1")) },
+    { name: "PING", flood: pingOf("flood") },
+  ])("are closed if their sandbox floods with $name", async ({ flood }) => {
+    await using sandbox = await openFrameSandbox();
+    await using path = await openProxyPath(sandbox.port);
+    using client = await openFrameClient(path.port);
+    await beginCalls(client, [1], sandbox);
+    sandbox.send(...Array.from({ length: 30_000 }, () => flood));
+    await client.until(endsStream(1));
+    await eventually(() => path.sessions === 0);
   });
 
   it("are not kept for a sandbox that closes them", async () => {

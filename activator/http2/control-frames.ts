@@ -1,0 +1,38 @@
+import type { Http2Session } from "node:http2";
+
+/** What Node reports of a connection besides its streams. Each such frame costs its sender a few bytes, and us a call and objects. */
+const events = ["ping", "remoteSettings", "goaway", "altsvc", "origin"] as const;
+
+interface ControlFrameLimits {
+  /** How many frames may come at once. */
+  readonly atOnce: number;
+  /** How many more may come in each step of the sweep. */
+  readonly perStep: number;
+}
+
+/** Counts the frames of one connection that belong to no request and no response. */
+export class ControlFrames {
+  readonly #limits: ControlFrameLimits;
+  #count = 0;
+
+  constructor(limits: ControlFrameLimits) {
+    this.#limits = limits;
+  }
+
+  watch(session: Http2Session, arrived: () => void): void {
+    // Without TLS, Node drops ORIGIN after all the work.
+    if (session.encrypted === false) Object.defineProperty(session, "encrypted", { value: true });
+    for (const event of events) session.on(event, arrived);
+  }
+
+  /** One more has arrived. Returns whether they are too many. */
+  count(): boolean {
+    this.#count += 1;
+    return this.#count > this.#limits.atOnce;
+  }
+
+  /** Called for each step. */
+  check(): void {
+    this.#count = Math.max(0, this.#count - this.#limits.perStep);
+  }
+}
