@@ -89,7 +89,7 @@ function pathBelow({ text }: BasePath, path: string): string {
 /** A cookie for paths of the sandbox alone. Undefined: it has the name of the activator's own cookie. */
 function cookieBelow(base: BasePath, cookie: string): string | undefined {
   const [pair = "", ...attributes] = cookie.split(";");
-  if (base.sessionCookie !== undefined && cookieName(pair) === base.sessionCookie) return undefined;
+  if (base.sessionCookie !== undefined && sentName(pair) === base.sessionCookie) return undefined;
   if (!base.rewritesResponses) return cookie;
   const moved = attributes.map((attribute) => {
     const [, before, path] = /^([ \t]*path[ \t]*=[ \t]*)(\/.*)$/i.exec(attribute) ?? [];
@@ -131,6 +131,16 @@ export function cookieValue(name: string, header: string): string | undefined {
     at = next;
   }
   return undefined;
+}
+
+/**
+ * The name under which a browser sends a cookie. It sends one without a name as its value alone, which may read like a pair
+ * (RFC 6265bis, 5.8.3).
+ */
+function sentName(pair: string): string {
+  const end = pair.indexOf("=");
+  const isNamed = end >= 0 && pair.slice(0, end).trim() !== "";
+  return cookieName(isNamed ? pair : pair.slice(end + 1));
 }
 
 /** A pair without `=` is a value without a name. */
