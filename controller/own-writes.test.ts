@@ -96,6 +96,43 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
   });
 
+  it("stays when a read that began before the write answers what the watch has", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("8"));
+    const answer = Promise.withResolvers<Stored<Pod>>();
+    const read = pods.write(key, () => answer.promise);
+    await pods.write(key, async () => pod("10"));
+    answer.resolve(pod("8"));
+    await read;
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("10");
+  });
+
+  it.each(["a write", "a deletion"])("stays when the answer of %s of the one before it comes late", async (call) => {
+    const { pods, feed } = open();
+    const former = pod("8", { uid: "uid-of-the-first" });
+    feed.set(former);
+    const answer = Promise.withResolvers<Stored<Pod>>();
+    const late =
+      call === "a write"
+        ? pods.write(key, () => answer.promise)
+        : pods.delete(former, async () => void (await answer.promise));
+    await pods.create(key, async () => pod("10", { uid: "uid-of-the-second" }));
+    answer.resolve(former);
+    await late;
+    expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
+  });
+
+  it("is not shown when the watch saw it replaced before the answer came", async () => {
+    const { pods, feed } = open();
+    const former = { uid: "uid-of-the-first" };
+    feed.set(pod("8", former));
+    await pods.write(key, async () => {
+      feed.set(pod("10", { uid: "uid-of-the-second" }));
+      return pod("9", former);
+    });
+    expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
+  });
+
   it("is shown although the one before it of the same name goes only now", async () => {
     const { pods, feed } = open();
     feed.set(pod("1", { uid: "uid-of-the-first" }));
@@ -139,6 +176,14 @@ describe("an object that we read from the server itself", () => {
 });
 
 describe("an object that we deleted", () => {
+  it("is shown in the latest version that was known", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await pods.write(key, async () => pod("2"));
+    await pods.delete(pod("1"), async () => {});
+    expect(pods.get(key)?.metadata).toMatchObject({ resourceVersion: "2", deletionTimestamp: expect.any(String) });
+  });
+
   it("is shown as terminating until the watch reports it", async () => {
     const { pods, feed } = open();
     feed.set(pod("1"));

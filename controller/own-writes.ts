@@ -15,6 +15,13 @@ interface Memory<T extends KubeObject> {
 
 type Settles<T extends KubeObject> = (change: Change<T>) => boolean;
 
+interface Outcome<T extends KubeObject, R> {
+  readonly result: R;
+  readonly changes: readonly Change<T>[];
+  /** Whether something newer is known than this answer: that of a later call came first, or the watch saw the object go. */
+  readonly isOutdated: (answer: Stored<T>) => boolean;
+}
+
 /** The read half of `OwnWrites`. */
 export interface View<T extends KubeObject> {
   /** By `namespace/name`, with our own writes applied. */
@@ -59,28 +66,32 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     call: () => Promise<Stored<T>>,
     { isFirst }: { readonly isFirst: boolean },
   ): Promise<Stored<T>> {
-    const { result, changes } = await this.#during(key, call);
+    const { result, changes, isOutdated } = await this.#during(key, call);
+    if (isOutdated(result)) return result;
     const before = changes[0]?.previous ?? this.#informer.store.get(key);
     // A read may return what the watch had before the read began; events since then are newer.
     if (before?.metadata.resourceVersion === result.metadata.resourceVersion) {
       this.#forget(key);
       return result;
     }
-    // The answer of a later call came first.
-    const known = this.#memories.get(key)?.object;
-    if (known && isOlder(result, known)) return result;
     this.#remember(result, changes, (change) => catchesUp(change, result, isFirst));
     return result;
   }
 
   /** Runs a delete of `object` and shows it as terminating from then on. */
   async delete(object: Stored<T>, call: () => Promise<void>): Promise<void> {
-    const { changes } = await this.#during(keyOf(object), call);
-    const deletionTimestamp = this.#clock.now().toISOString();
-    const terminating: Stored<T> = { ...object, metadata: { ...object.metadata, deletionTimestamp } };
+    const key = keyOf(object);
+    const { changes, isOutdated } = await this.#during(key, call);
+    const known = this.get(key);
     const { uid } = object.metadata;
+    const latest = known?.metadata.uid === uid ? known : object;
+    const deletionTimestamp = this.#clock.now().toISOString();
+    const terminating: Stored<T> = { ...latest, metadata: { deletionTimestamp, ...latest.metadata } };
+    if (isOutdated(terminating)) return;
     this.#remember(terminating, changes, ({ current }) => {
-      return !current || current.metadata.uid !== uid || current.metadata.deletionTimestamp !== undefined;
+      if (!current || current.metadata.uid !== uid) return true;
+      const { deletionTimestamp: isTerminating, resourceVersion } = current.metadata;
+      return isTerminating !== undefined && !isLaterVersion(latest.metadata.resourceVersion, resourceVersion);
     });
   }
 
@@ -102,13 +113,19 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     this.#memories.clear();
   }
 
-  /** The result of a call, and the watch events of the object meanwhile: an event may arrive before the answer. */
-  async #during<R>(key: string, call: () => Promise<R>): Promise<{ result: R; changes: readonly Change<T>[] }> {
+  /** The result of a call, and what became known of the object meanwhile: an event may arrive before the answer. */
+  async #during<R>(key: string, call: () => Promise<R>): Promise<Outcome<T, R>> {
     const changes: Change<T>[] = [];
     using _listening = this.#listeners.add((change) => {
       if (change.key === key) changes.push(change);
     });
-    return { result: await call(), changes };
+    const knownBefore = this.#memories.get(key)?.object;
+    const result = await call();
+    const known = this.#memories.get(key)?.object;
+    const isOutdated = (object: Stored<T>) =>
+      changes.some(({ previous, current }) => hasUid(previous, object) && !hasUid(current, object)) ||
+      (known !== undefined && isOlder(object, known, known === knownBefore));
+    return { result, changes, isOutdated };
   }
 
   #remember(object: Stored<T>, changes: readonly Change<T>[], settledBy: Settles<T>): void {
@@ -154,9 +171,15 @@ function catchesUp<T extends KubeObject>(
   );
 }
 
-/** Whether an answer is older than what is known of the same object. What we have deleted is not there any more. */
-function isOlder({ metadata }: Stored<KubeObject>, { metadata: known }: Stored<KubeObject>): boolean {
-  if (metadata.uid !== known.uid) return false;
+const hasUid = (one: KubeObject | undefined, { metadata }: KubeObject): boolean => one?.metadata.uid === metadata.uid;
+
+/**
+ * Whether an answer is older than what is known. What we have deleted is not there any more. `wasKnown`: before the call began. Then the
+ * answer about another object of the same name is about a newer one. Else both orders are possible, and only their versions may tell.
+ */
+function isOlder(answer: Stored<KubeObject>, { metadata: known }: Stored<KubeObject>, wasKnown: boolean): boolean {
+  const { metadata } = answer;
+  if (metadata.uid !== known.uid) return !wasKnown && !isLaterVersion(metadata.resourceVersion, known.resourceVersion);
   if (known.deletionTimestamp && !metadata.deletionTimestamp) return true;
   return isLaterVersion(known.resourceVersion, metadata.resourceVersion);
 }
