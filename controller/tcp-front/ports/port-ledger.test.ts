@@ -72,6 +72,21 @@ describe("the ports of activators", () => {
     expect(free(ledger, 1)).toEqual([first]);
   });
 
+  it("rest when another writer takes them out of their record, and are the slice's if it names them again", async () => {
+    const { clock, ledger } = aLedger();
+    ledger.note(aSlice("a", { ports: [port(first), port(first + 1)] }));
+    ledger.note(aSlice("a", { ports: [port(first + 1)] }));
+    expect([free(ledger, 1), ledger.count()]).toEqual([[first + 2], { allocated: 1, quarantined: 1 }]);
+    ledger.note(aSlice("b", { ports: [port(first)] }));
+    expect(ledger.foreign(keyOf("b"))).toEqual([first]);
+    ledger.note(aSlice("a", { ports: [port(first), port(first + 1)] }));
+    expect(ledger.count()).toEqual({ allocated: 2, quarantined: 0 });
+
+    ledger.note(aSlice("a", {}));
+    await clock.advance(quarantineMs);
+    expect(free(ledger, 2)).toEqual([first, first + 1]);
+  });
+
   it("rest for their time after their record goes, though the wall clock jumps ahead meanwhile", async () => {
     const { clock, ledger } = aLedger();
     const freedPorts = [{ activatorPort: first + 1, freedAt: noon }];

@@ -12,7 +12,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import { FreePorts } from "./free-ports.ts";
 import { FreedAges, type RestedMs } from "./freed-ages.ts";
 import { Reservations } from "./reservations.ts";
-import { RestingPorts } from "./resting-ports.ts";
+import { portsToRest, RestingPorts } from "./resting-ports.ts";
 
 /** The maximum numbers of activator ports. Assigned ports are never taken away. */
 export interface PortLimits {
@@ -101,7 +101,8 @@ export class PortLedger {
 
   /**
    * Records the current content of a slice, which any user with the right to write slices can have changed. It keeps what it had, also if
-   * the slice was gone meanwhile, and what is reserved for it, and further ports only if they are free and within its limits.
+   * the slice was gone meanwhile, and what is reserved for it, and further ports only if they are free and within its limits. What it no
+   * longer names rests, as if the slice had gone.
    */
   note(slice: Stored<EndpointSlice>): void {
     const { perSandbox, perNamespace } = this.#limits;
@@ -111,13 +112,14 @@ export class PortLedger {
   #note(slice: Stored<EndpointSlice>, { ofSlice, ofNamespace }: Most): void {
     const key = keyOf(slice);
     const before = this.portsOf(key);
-    this.#remove(key);
+    const resting = this.#remove(key);
     this.#ages.see(key, tcpFrontOf(slice));
     const named = [...portsNamedBy(slice)];
     const isOwn = (port: number) =>
       before.has(port) || this.#reserved.ownerOf(port) === key || this.#isBackFor(key, port);
     const own = named.filter(isOwn);
     this.#hold(key, slice, own);
+    this.#rest(key, resting);
     const room = Math.min(ofSlice - (this.#kept.get(key) ?? 0), ofNamespace - this.#countIn(namespaceOf(key)));
     const others = named.filter((port) => !isOwn(port) && this.#isFree(port)).slice(0, Math.max(room, 0));
     if (others.length > 0) this.#hold(key, slice, [...own, ...others]);
@@ -136,10 +138,7 @@ export class PortLedger {
 
   /** Notes that a slice is gone. Its ports rest for as long as if it had been freed now, unless it was long ago. */
   gone(key: string): void {
-    for (const port of this.#remove(key)) {
-      if (this.#reserved.ownerOf(port) !== key) this.#vanished.rest(port, key);
-      this.#judge(port);
-    }
+    this.#rest(key, this.#remove(key));
     this.#ages.forget(key);
     this.#recount(key);
   }
@@ -199,6 +198,15 @@ export class PortLedger {
 
   #countIn(namespace: string): number {
     return (this.#keptIn.get(namespace) ?? 0) + this.#vanished.of(namespace);
+  }
+
+  /** Quarantines ports that a slice had, unless it still has them. */
+  #rest(key: string, ports: readonly number[]): void {
+    for (const port of ports) {
+      if (this.portsOf(key).has(port)) continue;
+      if (this.#reserved.ownerOf(port) !== key) this.#vanished.rest(port, key);
+      this.#judge(port);
+    }
   }
 
   /** How many ports are free, those too whose quarantine has just ended. */
@@ -279,7 +287,8 @@ export class PortLedger {
       this.#judge(port);
     }
     const rested = this.#ages.restedMs(key);
-    return restingOf(entry, (freedAt) => (rested.get(freedAt) ?? 0) >= this.#quarantineMs);
+    const front = tcpFrontOf(entry.slice);
+    return portsToRest(entry.ports, front, (freedAt) => (rested.get(freedAt) ?? 0) >= this.#quarantineMs);
   }
 }
 
@@ -288,13 +297,4 @@ const namespaceOf = (key: string): string => parseKey(key).namespace ?? "";
 function setCount(counts: Map<string, number>, key: string, count: number): void {
   if (count > 0) counts.set(key, count);
   else counts.delete(key);
-}
-
-/** The ports of a slice, without those whose quarantine is over. */
-function restingOf({ slice, ports }: Entry, isOver: (freedAt: string) => boolean): readonly number[] {
-  const front = tcpFrontOf(slice);
-  if (front?.freedAt !== undefined && isOver(front.freedAt)) return [];
-  const over = (front?.freedPorts ?? []).filter(({ freedAt }) => isOver(freedAt));
-  const rested = new Set(over.map(({ activatorPort }) => activatorPort));
-  return [...ports].filter((port) => !rested.has(port));
 }

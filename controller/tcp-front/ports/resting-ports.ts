@@ -1,4 +1,5 @@
 import { parseKey } from "../../../api/kinds/meta.ts";
+import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
 import { KeyCounts } from "../../../lib/queues/key-counts.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
@@ -80,4 +81,16 @@ export class RestingPorts {
       this.end(port);
     }
   }
+}
+
+/** The ports that a slice had, without those whose quarantine is over by its own record. */
+export function portsToRest(
+  ports: ReadonlySet<number>,
+  front: TcpFront | undefined,
+  isOver: (freedAt: string) => boolean,
+): readonly number[] {
+  if (front?.freedAt !== undefined && isOver(front.freedAt)) return [];
+  const over = (front?.freedPorts ?? []).filter(({ freedAt }) => isOver(freedAt));
+  const rested = new Set(over.map(({ activatorPort }) => activatorPort));
+  return [...ports].filter((port) => !rested.has(port));
 }
