@@ -36,6 +36,11 @@ export async function refuseOtherOwner({ directory }: Layout): Promise<void> {
   );
 }
 
+/** Whether a cluster in this directory, or its remains, may be on this machine: its mark is removed last. */
+export function isCluster({ directory, marker }: Layout, owner: string | undefined): boolean {
+  return owner === directory || existsSync(marker);
+}
+
 /** Removes the directory if it is a cluster's. */
 export function removeDirectory({ directory, marker }: Layout): void {
   if (!existsSync(marker)) return;

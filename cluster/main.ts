@@ -21,8 +21,8 @@ async function main(args: readonly string[]): Promise<number> {
     const startMs = clock.ticksMs();
     const seconds = () => `${((clock.ticksMs() - startMs) / 1_000).toFixed(1)} s`;
     if (config.action === "down") {
-      await endCluster(config.directory, clock);
-      say(`the cluster is removed (${seconds()})`);
+      const ended = await endCluster(config.directory, clock);
+      say(ended ? `the cluster is removed (${seconds()})` : `there is no cluster in ${config.directory}`);
       return 0;
     }
     const cacheDirectory = defaultCacheDirectory(process.env);

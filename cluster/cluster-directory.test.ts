@@ -1,0 +1,22 @@
+import { writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { isCluster } from "./cluster-directory.ts";
+import { layoutOf } from "./layout.ts";
+
+describe("what `down` ends", () => {
+  it("is nothing where no cluster has been, whatever other programs have on this machine", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-cluster-"));
+    expect(isCluster(layoutOf(folder.path), undefined)).toBe(false);
+  });
+
+  it("is a cluster whose directory is gone, and what is left of one whose bridge is gone", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-cluster-"));
+    const layout = layoutOf(folder.path);
+    expect(isCluster(layout, folder.path)).toBe(true);
+    writeFileSync(layout.marker, "");
+    expect(isCluster(layout, undefined)).toBe(true);
+  });
+});
