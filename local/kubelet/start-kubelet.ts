@@ -126,7 +126,7 @@ async function runNode(
     pods: podInformer.store,
     claims,
     inheritedPath: inherited["PATH"] ?? "",
-    podsOnNode: () => pods.size,
+    podsOnNode: () => pods.active,
     assign: (pod) => pods.take(pod),
   });
   const pods: NodePods = new NodePods(services, scheduler);

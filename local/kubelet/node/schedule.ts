@@ -16,7 +16,7 @@ export interface SchedulingRefusal {
 
 type Check = (question: SchedulingQuestion) => string | undefined;
 
-/** Processes are cheap, but not free. A kubelet's default is 110, on a machine of its own. */
+/** Processes are cheap, but not free. A kubelet's default is 110, on a machine of its own. Pods that have ended do not count. */
 export const podsPerNodeMax = 500;
 
 /** The reason why the node does not fit this Pod. The first failed check is reported. */

@@ -23,7 +23,7 @@ export interface SchedulerOptions {
   readonly claims: Store<PersistentVolumeClaim>;
   /** The PATH that containers inherit. */
   readonly inheritedPath: string;
-  /** The number of Pods on the node. */
+  /** The number of Pods on the node that have not ended. */
   readonly podsOnNode: () => number;
   /** Binds a Pod to this node, also in the API server. */
   readonly assign: (pod: Stored<Pod>) => void;

@@ -18,8 +18,9 @@ export class NodePods {
     this.#scheduler = scheduler;
   }
 
-  get size(): number {
-    return this.#lives.size;
+  /** How many Pods have not ended: one that has ended takes no place until it is deleted. */
+  get active(): number {
+    return this.#lives.values().reduce((count, { isFinished }) => (isFinished ? count : count + 1), 0);
   }
 
   get(podUid: string): PodLife | undefined {

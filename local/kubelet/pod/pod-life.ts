@@ -72,9 +72,14 @@ export class PodLife {
     });
   }
 
+  /** All containers of the Pod have ended for good. */
+  get isFinished(): boolean {
+    return isFinished(this.#pod.status?.phase);
+  }
+
   /** Starts the volumes and containers of the Pod; returns at once. */
   begin(): void {
-    if (isFinished(this.#pod.status?.phase)) return;
+    if (this.isFinished) return;
     this.#lived = this.#live().catch((error: unknown) => this.#broken(error));
     // Clients wait for the process, not for the status, so the process starts first. Usually it runs by then, and the
     // first write reports it.
@@ -85,7 +90,7 @@ export class PodLife {
   update(pod: Stored<Pod>): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp) this.#end((pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000);
-    else if (pod.spec?.readinessGates?.length && !isFinished(pod.status?.phase)) this.#writer.changed();
+    else if (pod.spec?.readinessGates?.length && !this.isFinished) this.#writer.changed();
   }
 
   /** The object is deleted. Resolves when everything of the Pod is removed. */
@@ -163,7 +168,7 @@ export class PodLife {
     await this.#stopContainers();
     this.#deadline[Symbol.dispose]();
     this.#terminated = true;
-    if (!isFinished(this.#pod.status?.phase)) this.#writer.changed();
+    if (!this.isFinished) this.#writer.changed();
     await this.#writer.settled();
     await this.#writer.close();
     addresses.free(this.podIp, uid, clock.ticksMs());

@@ -18,6 +18,7 @@ import {
   openLocalNode,
   readPodLog,
 } from "../../../test/support/labs/local-node.ts";
+import { podsPerNodeMax } from "../node/schedule.ts";
 
 /** The output of a script that runs to its end. */
 async function outputOf(
@@ -154,4 +155,21 @@ describe("a Pod with a missing program", () => {
     expect(conditionOf(pod, "PodScheduled")?.reason).toBeUndefined();
     await rm(bin, { recursive: true });
   });
+});
+
+it("a Pod gets a place on a node that has only Pods that have ended, however many", async () => {
+  await using node = await openLocalNode({ started: false });
+  const { client } = node;
+  const body = { status: { phase: "Succeeded" } };
+  await Promise.all(
+    Array.from({ length: podsPerNodeMax }, async (_, at) => {
+      const name = `ended-${at}`;
+      await node.createPod(name, { nodeName: "local", restartPolicy: "Never", containers: [aScript("")] });
+      await client.patch(podType, { namespace: "default", name }, { type: "merge", body }, { subresource: "status" });
+    }),
+  );
+  await node.restart();
+  await node.createPod("nova", { containers: [aScript(idle)] });
+  const decided = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "PodScheduled")).toBeDefined());
+  expect(conditionOf(decided, "PodScheduled")?.status).toBe("True");
 });
