@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createEventRecorder } from "../../kube/events/event-recorder.ts";
@@ -138,8 +139,8 @@ async function runNode(
     ]),
     signal,
   );
-  await removeLeftovers(directories, removals, new Set(podInformer.store.list().map(({ metadata }) => metadata.uid)));
-  await volumes.finishRemovals();
+  await removeLeftovers(directories, removals, uidsOf(podInformer.store.list()));
+  await volumes.finishRemovals(uidsOf(claims.list()));
   await using _pods = { [Symbol.asyncDispose]: () => pods.suspend(suspendLimitMs) };
   await using binder = startClaimBinder({ client, clock, log, claims: claimInformer, volumes });
   await using looking = scheduler.start();
@@ -154,6 +155,9 @@ async function runNode(
   const running: readonly Running[] = [podInformer, claimInformer, serviceInformer, binder, looking];
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
+
+const uidsOf = (objects: readonly Stored<KubeObject>[]): ReadonlySet<string> =>
+  new Set(objects.map(({ metadata }) => metadata.uid));
 
 /**
  * Begins to remove directories of Pods that were deleted while the runtime was down. Only directories of Pods are named by a UID. No Pod

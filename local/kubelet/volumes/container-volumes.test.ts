@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -68,7 +68,7 @@ describe("a volume", () => {
 
   it("of a claim is removed when the claim and the last Pod that uses it are gone", async () => {
     await using node = await openLocalNode();
-    await createClaim(node, "data");
+    const claim = await createClaim(node, "data");
     await node.createPod("nova", {
       volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
       containers: [aScript(idle)],
@@ -76,10 +76,27 @@ describe("a volume", () => {
     await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
     await node.client.delete(persistentVolumeClaimType, inDefault("data"));
     const volumes = () => readdir(join(node.dataDir, "volumes"));
-    expect(await volumes()).toHaveLength(1);
+    expect(await volumes()).toContain(claim.metadata.uid);
     await node.client.delete(podType, inDefault("nova"));
     await node.gone("nova");
     await expect.poll(volumes).toEqual([]);
+  });
+
+  it("of a claim that was deleted while a Pod used it goes at the next start if local mode ends first", async () => {
+    await using node = await openLocalNode();
+    const kept = await createClaim(node, "kept");
+    const { metadata } = await createClaim(node, "data");
+    const volume = (claimName: string) => ({ name: claimName, persistentVolumeClaim: { claimName } });
+    await node.createPod("nova", { volumes: [volume("kept"), volume("data")], containers: [aScript(idle)] });
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    const volumes = () => readdir(join(node.dataDir, "volumes"));
+    await node.client.delete(persistentVolumeClaimType, inDefault("data"));
+    await expect.poll(volumes).toContain(`${metadata.uid}.deleting`);
+    await node.stop();
+    // The mark of a claim that there is says nothing.
+    await writeFile(join(node.dataDir, "volumes", `${kept.metadata.uid}.deleting`), "");
+    await node.restart();
+    await expect.poll(volumes).toEqual([kept.metadata.uid]);
   });
 
   it("is that of the claim that exists, also if the watch of claims still tells of a deleted one", async () => {

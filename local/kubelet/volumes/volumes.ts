@@ -18,10 +18,16 @@ import { configMapBytes, type FileSelection, secretBytes, selectFiles } from "./
 
 // The files may contain secrets: only the owner of the data directory may read them.
 const privateMode = 0o700;
+/** Of a directory that nothing uses any more. */
 const deletedSuffix = ".deleted";
+/** Of an empty file beside the directory of a deleted claim that a Pod still uses. */
+const deletingSuffix = ".deleting";
 
-const isRemoval = (name: string): boolean =>
-  name.endsWith(deletedSuffix) && isUid(name.slice(0, -deletedSuffix.length));
+/** The UID of a claim, if the name is that and the suffix. */
+const uidBefore = (suffix: string, name: string): string | undefined => {
+  const uid = name.slice(0, -suffix.length);
+  return name.endsWith(suffix) && isUid(uid) ? uid : undefined;
+};
 
 export interface VolumesOptions {
   readonly client: KubeClient;
@@ -68,18 +74,40 @@ export class Volumes {
 
   /** Begins to remove the data of a deleted claim, once no Pod uses it. It never rejects. */
   async removeClaim(claimUid: string): Promise<void> {
+    // For the next start, if local mode ends before the Pod does. Only then may the removal begin, which removes the mark.
+    if (this.#users.has(claimUid) || this.#reads > 0) await this.#markDeleting(claimUid);
     this.#pendingRemovals.add(claimUid);
     await this.#removeUnused();
   }
 
   /**
-   * Begins to complete removals that were interrupted. A directory without a claim stays: if the API server has lost its
-   * data, the volumes should survive.
+   * Begins to complete removals that were interrupted, before any Pod runs. A directory without a claim and without a mark stays: if
+   * the API server has lost its data, the volumes should survive.
    */
-  async finishRemovals(): Promise<void> {
+  async finishRemovals(claimUids: ReadonlySet<string>): Promise<void> {
     const { directories, removals } = this.#options;
     const names = await readdir(directories.volumes).catch(() => []);
-    for (const name of names.filter(isRemoval)) void removals.remove(join(directories.volumes, name));
+    for (const name of names) {
+      if (uidBefore(deletedSuffix, name) !== undefined) void removals.remove(join(directories.volumes, name));
+      const deleting = uidBefore(deletingSuffix, name);
+      // If the API server has lost the deletion, the claim is there again.
+      if (deleting !== undefined && claimUids.has(deleting)) await this.#unmark(deleting);
+      else if (deleting !== undefined) await this.#remove(deleting);
+    }
+  }
+
+  async #markDeleting(claimUid: string): Promise<void> {
+    const path = this.#options.directories.volume(claimUid) + deletingSuffix;
+    await writeFile(path, "").catch((err: unknown) => {
+      this.#options.log.warn({ err, path }, "could not mark the data of a deleted PersistentVolumeClaim for removal");
+    });
+  }
+
+  async #unmark(claimUid: string): Promise<void> {
+    const path = this.#options.directories.volume(claimUid) + deletingSuffix;
+    await rm(path, { force: true }).catch((err: unknown) => {
+      this.#options.log.warn({ err, path }, "could not remove the mark of a deleted PersistentVolumeClaim");
+    });
   }
 
   async #removeUnused(): Promise<void> {
@@ -97,10 +125,11 @@ export class Volumes {
       await rename(directory, renamed);
     } catch (err) {
       // No Pod has used the claim.
-      if ((err as NodeJS.ErrnoException).code === "ENOENT") return;
+      if ((err as NodeJS.ErrnoException).code === "ENOENT") return this.#unmark(claimUid);
       log.warn({ err, path: directory }, "could not remove the data of a PersistentVolumeClaim; remove it by hand");
       return;
     }
+    await this.#unmark(claimUid);
     void removals.remove(renamed);
   }
 
