@@ -148,7 +148,7 @@ export const activatorFlags = {
   ),
   "total-timeout": flag.duration(
     0,
-    "maximum duration of a request after it was sent to the sandbox; 0: unlimited",
+    "maximum duration of a request, upload included, from the first byte sent to the sandbox; 0: unlimited",
     notNegative,
   ),
   "tunnel-idle-timeout": flag.duration(

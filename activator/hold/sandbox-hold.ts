@@ -30,6 +30,9 @@ const quotaPatienceMs = 35_000;
 
 const never = Number.POSITIVE_INFINITY;
 
+const awaitedOf = ({ port, probes }: Target): string =>
+  `port ${port} to accept connections${probes.length > 0 ? " and its Pod's readiness probes to pass" : ""}`;
+
 /**
  * The shared work for all requests that wait for one port of one sandbox. It follows each resolution until the port accepts or
  * an error is permanent.
@@ -123,7 +126,7 @@ export class SandboxHold implements HoldProgress {
           Math.min(seen.stuck ? await this.#refuseStuck(seen.stuck) : never, seen.recheckAfterMs),
         );
       case "addressed":
-        this.waitingFor = `port ${seen.target.port} to accept connections`;
+        this.waitingFor = awaitedOf(seen.target);
         return this.#reachTarget(seen, changes);
     }
   }

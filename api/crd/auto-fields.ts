@@ -103,7 +103,7 @@ export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
     time,
   ),
   nextSuspensionTime: described(
-    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, and may lie in the past. It stays in the past while something else blocks the suspension: a busyProbe, or an activator that does not respond.",
+    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, and may lie in the past. It stays in the past while something else blocks the suspension: a busyProbe, an activator that does not respond, or memory that cannot be kept with onFailure StayAwake.",
     time,
   ),
 };

@@ -171,7 +171,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Nothing: the wait page reloads itself.",
   },
   WakeTimedOut: {
-    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout, X-Sandbox-Timeout and grpc-timeout, less a margin for the answer: 5 %, at least 1 s, and never more than half. The text says what the request waited for.",
+    why: "The sandbox was not ready for the request in time: it was not resumed, its Pod or its port was not ready, or its readiness probes failed. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout, X-Sandbox-Timeout and grpc-timeout, less a margin for the answer: 5 %, at least 1 s, and never more than half. The text says what the request waited for.",
     what: "Retry; if it lasts, check the Pod and its events.",
   },
   WakeRefused: {

@@ -103,6 +103,17 @@ describe("a held request", () => {
     });
   });
 
+  it("fails with the readiness probes as a reason of the wait, if its sandbox has some", async () => {
+    await using world = await openActivatorWorld();
+    world.kubelet.report("nova", { phase: "Running", podIP: "127.250.1.2" });
+    const readinessProbe = { httpGet: { path: "/ready", port: sandboxPort } };
+    const containers = [{ name: "main", image: "program", readinessProbe }];
+    await world.asleep("nova", undefined, { podTemplate: { spec: { containers } } });
+    const { detail } = await ask(world, { "X-Sandbox-Timeout": "1.5" });
+    const probes = "its Pod's readiness probes to pass";
+    expect(detail).toContain(`waiting for port ${sandboxPort} to accept connections and ${probes}`);
+  });
+
   it("outlives an outage of the API server, with 100 others", async () => {
     await using world = await openActivatorWorld();
     await world.asleep(

@@ -1,4 +1,4 @@
-import { statusMax } from "../front/status-max.ts";
+import { statusMax, uncarried } from "../front/status-max.ts";
 
 /** With these Node ends the stream after the head. So data and trailers behind it would be lost. */
 const statusesWithoutContent: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -9,6 +9,7 @@ const statusesWithoutContent: ReadonlySet<number> = new Set([204, 205, 304]);
  */
 export function refusalOfCall(status: number, isWhole: boolean): string | undefined {
   const isFinal = status >= 200 && status <= statusMax;
-  if (isFinal && (isWhole || !statusesWithoutContent.has(status))) return undefined;
-  return `the sandbox answered with the status ${status}`;
+  if (!isFinal) return uncarried(status);
+  if (isWhole || !statusesWithoutContent.has(status)) return undefined;
+  return `the sandbox answered with the status ${status}, behind which HTTP/2 carries no data and no trailers`;
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../failures/error-codes.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import { isOffered } from "../../http1/parse/upgrade-offer.ts";
-import { statusMax } from "../front/status-max.ts";
+import { statusMax, uncarried } from "../front/status-max.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { provesWebSocket } from "./web-socket-proof.ts";
 
@@ -20,8 +20,12 @@ export function refusalOf(
     if (isProven && isOffered(head.valueOf("upgrade"), asked.upgradeOffer)) return undefined;
     return { code: "UnaskedUpgrade", because: "the sandbox switched to a protocol that was not asked for" };
   }
+  const because = reasonAgainst(head.status, webSocketKey !== undefined);
+  return because === undefined ? undefined : { code: "ResponseLost", because };
+}
+
+function reasonAgainst(status: number, isWebSocket: boolean): string | undefined {
   // To the client, success would mean that the stream is a WebSocket now.
-  const isNoSocket = webSocketKey !== undefined && head.status < 300;
-  if (!isNoSocket && head.status <= statusMax) return undefined;
-  return { code: "ResponseLost", because: `the sandbox answered with the status ${head.status}` };
+  if (isWebSocket && status < 300) return `the sandbox answered a WebSocket with the status ${status} instead of 101`;
+  return status > statusMax ? uncarried(status) : undefined;
 }
