@@ -82,4 +82,6 @@ export class Idle implements Watched {
   }
 }
 
-export const isUsable = (socket: WireSocket) => !socket.destroyed && socket.writable && !socket.readableEnded;
+/** An end that is still being checked for a reset counts. */
+export const isUsable = (socket: WireSocket) =>
+  !socket.destroyed && socket.writable && !socket.readableEnded && !socket.isEndChecked;

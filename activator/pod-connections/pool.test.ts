@@ -49,6 +49,17 @@ describe("a connection that cannot be kept", () => {
   });
 });
 
+it("an idle connection whose end was reported serves no request, while that end is checked for a reset", async () => {
+  using pool = new Pool(idleLimits(2), new FakeClock());
+  using idle = await connection();
+  put(pool, target, idle.socket, 9_000);
+  idle.socket.readOn();
+  idle.far.end();
+  while (!idle.socket.isEndChecked) await new Promise((resolve) => setImmediate(resolve));
+  expect(idle.socket.destroyed).toBe(false); // the second read is due in the next turn
+  expect(pool.take(target, ask("GET"))).toBeUndefined();
+});
+
 it("a Pod without connections may go", () => {
   using pool = new Pool(idleLimits(2), new FakeClock());
   pool.forgetAddress(target);

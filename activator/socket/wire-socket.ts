@@ -48,7 +48,7 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
    * from then on. Not within a read.
    */
   unread(bytes: Buffer): Socket;
-  /** Whether the end of its input is known to be no reset. */
+  /** Node has reported the end of its input, and a second read tells whether it was a reset. `ended` or `closed` follow in the next turn. */
   readonly isEndChecked: boolean;
 }
 
