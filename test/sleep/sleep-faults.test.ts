@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import { sealedPodAnnotation } from "../../api/rules/keys.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectFault } from "./inject-fault.ts";
 import { sealWritten } from "./phases.ts";
@@ -33,23 +36,22 @@ it("a claim stays Ready while its sandbox is suspended, and a connection to the 
   await client.create(sandboxWarmPoolType, { metadata: metadata("slow-pool"), spec: pool });
   const spec = { warmPoolRef: { name: "slow-pool" } };
   await client.create(sandboxClaimType, { metadata: metadata("mine"), spec });
-  const claimed = async () => {
-    const { status } = await client.get(sandboxClaimType, metadata("mine"));
-    const ready = status?.conditions?.find(({ type }) => type === "Ready");
-    return { sandbox: status?.sandbox?.name ?? "", ready: ready?.status, reason: ready?.reason };
-  };
-  await eventually(async () => (await claimed()).ready === "True");
-  const { sandbox } = await claimed();
+  // A watch reports every status; a read may come after one is over.
+  await using claims = startInformer<SandboxClaim>({
+    ...{ client, type: sandboxClaimType, indexes: {}, clock: systemClock, log: silentLogger, frozen: true },
+  });
+  const seen: { readonly sandbox: string; readonly ready: string | undefined; readonly reason: string | undefined }[] =
+    [];
+  claims.onChange(({ current }) => {
+    const ready = current?.status?.conditions?.find(({ type }) => type === "Ready");
+    seen.push({ sandbox: current?.status?.sandbox?.name ?? "", ready: ready?.status, reason: ready?.reason });
+  });
+  const until = (reason: string) => eventually(() => seen.some((status) => status.reason === reason));
+  await eventually(() => seen.at(-1)?.ready === "True");
+  const sandbox = seen.at(-1)?.sandbox ?? "";
   await bed.untilAsleep(sandbox);
-  // Keeps every status that was read: a later read may skip one.
-  const seen = [await claimed()];
-  const until = (reason: string) =>
-    eventually(async () => {
-      const now = await claimed();
-      seen.push(now);
-      return now.reason === reason;
-    });
   await until("SandboxSuspended");
+  seen.splice(0, seen.length - 1);
   const [first] = bed.activators;
   const answered = first && answeredOnce(first, bed.node.ledger, { sandbox: "mine", body: "wake" });
   await until("SandboxResuming");
