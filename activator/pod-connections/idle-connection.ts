@@ -5,20 +5,12 @@ import { Link } from "./idle-list.ts";
 import type { Place } from "./place.ts";
 import type { PortShelf } from "./shelf.ts";
 
-/**
- * Said: the server stated its timeout, so any request may be sent. Idle: it did not, so only safe methods are sent. Leaving: the server
- * closes it, and no request is sent.
- */
-export type IdleState = "said" | "idle" | "leaving";
-
 /** The pool that a connection belongs to. */
 interface Owner {
-  /** It was taken or closed, or is closed now. */
+  /** It was taken, or its time has passed. */
   leave(entry: Idle): void;
-  /** Its time has passed: it is closed now, or in the next steps. */
-  expire(entry: Idle, nowMs: number): void;
-  /** Closes one that is not needed any more, if any, now or in the next steps. */
-  giveBack(shelf: PortShelf<Idle>, nowMs: number): void;
+  /** Closes one that is not needed any more, if any. */
+  giveBack(shelf: PortShelf<Idle>, max: number): void;
 }
 
 /** A connection that a request may use, or that one uses. */
@@ -34,7 +26,8 @@ export class Idle implements Watched {
   readonly inAll = new Link<Idle>(this);
   /** Set while idle. */
   shelf: PortShelf<Idle> | undefined;
-  state: IdleState = "idle";
+  /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
+  isSaid = false;
   /** Whether its last request had a body. */
   hadBody = false;
   readonly #owner: Owner;
@@ -47,11 +40,11 @@ export class Idle implements Watched {
     this.#owner = owner;
   }
 
-  rest(now: ClockReading, lifeMs: number, state: IdleState): void {
+  rest(now: ClockReading, lifeMs: number, said: boolean): void {
     this.isIdle = true;
     this.#restedAt = now;
     this.#lifeMs = lifeMs;
-    this.state = state;
+    this.isSaid = said;
   }
 
   /** It is no longer idle, and counts in no limit. */
@@ -68,17 +61,12 @@ export class Idle implements Watched {
   }
 
   #isOver(nowMs: number): boolean {
-    return this.shelf?.pod.isLost === true || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
-  }
-
-  #makesRoom(nowMs: number): boolean {
-    return this.state !== "leaving" && this.shelf?.makesRoom(nowMs) === true;
+    return !isUsable(this.socket) || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
   }
 
   check(nowMs: number): void {
-    if (!this.isIdle || !isUsable(this.socket) || this.#makesRoom(nowMs)) this.#owner.leave(this);
-    else if (this.#isOver(nowMs)) this.#owner.expire(this, nowMs);
-    else if (this.shelf) this.#owner.giveBack(this.shelf, nowMs);
+    if (!this.isIdle || this.#isOver(nowMs) || this.shelf?.makesRoom(nowMs)) this.#owner.leave(this);
+    else if (this.shelf) this.#owner.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }
 

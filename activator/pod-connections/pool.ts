@@ -15,13 +15,6 @@ const unsaidLifeMs = 4_000;
 /** The fraction of a server's stated timeout that is used: its clock began before ours, and its FIN needs time to arrive. */
 const trustedShare = 0.5;
 const longestLifeMs = 90_000;
-/** How long a server that announced the end of a connection has to end it, in milliseconds. One that serves one at a time may wait for us. */
-const leavingMs = 250;
-
-/** How many the pool closes at most in one turn of the event loop, because each takes 25 µs. The rest waits for the next step of the sweep. */
-const closedInOneTurn = 100;
-/** How many connections whose time has passed one request closes in its search. */
-const staleMax = 16;
 
 /** A repeated request of these methods changes nothing (RFC 9110, 9.2.1), so its loss on a closing connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -46,9 +39,6 @@ export class Pool {
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
   #evicted = 0;
-  /** When the sweep closed one last, and how many it has closed then. */
-  #closedMs = Number.NEGATIVE_INFINITY;
-  #closed = 0;
 
   constructor(limits: IdleLimits, clock: Clock) {
     this.#limits = limits;
@@ -63,13 +53,13 @@ export class Pool {
     if (!shelf) return undefined;
     const now = readClocks(this.#clock);
     const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
-    for (let stale = 0; stale < staleMax; stale += 1) {
-      const newest = safe.newest?.value;
-      if (newest?.isGood(now)) {
-        newest.use();
-        return newest.socket;
+    for (let newest = safe.newest; newest; newest = safe.newest) {
+      const { value } = newest;
+      if (!value.isGood(now)) this.leave(value);
+      else {
+        value.use();
+        return value.socket;
       }
-      if (newest) this.leave(newest);
     }
     return undefined;
   }
@@ -94,7 +84,6 @@ export class Pool {
   put(shelf: PortShelf<Idle>, socket: WireSocket, saidMs: number | undefined, hadBody: boolean): void {
     const { place } = shelf;
     shelf.end();
-    shelf.statesTimeout = saidMs !== undefined;
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
     const now = readClocks(this.#clock);
     const nowMs = now.ticksMs;
@@ -104,27 +93,11 @@ export class Pool {
       return this.#forgetEmpty(place);
     }
     const entry = this.#entryOf(socket, place);
-    entry.rest(now, lifeMs, saidMs === undefined ? "idle" : "said");
+    entry.rest(now, lifeMs, saidMs !== undefined);
     entry.hadBody = hadBody;
     this.#shelve(entry, nowMs);
-  }
-
-  /**
-   * The request has ended, and its server closes the connection. The activator waits for that: the side that closes first is in
-   * TIME-WAIT, which costs the activator a port, and a server none. No request uses the connection.
-   */
-  putLeaving(shelf: PortShelf<Idle>, socket: WireSocket, hadBody: boolean): void {
-    this.#dropClosed(shelf.leaving);
-    shelf.end();
-    if (!isUsable(socket) || shelf.pod.isLost) {
-      socket.destroy();
-      return this.#forgetEmpty(shelf.place);
-    }
-    const now = readClocks(this.#clock);
-    const entry = this.#entryOf(socket, shelf.place);
-    entry.rest(now, leavingMs, "leaving");
-    entry.hadBody = hadBody;
-    this.#shelve(entry, now.ticksMs);
+    this.#sweep.add(entry);
+    socket.readOn(); // reading detects the far side's close
   }
 
   /** Closes connections to an address that its Pod has lost: it may become another Pod's. */
@@ -132,13 +105,8 @@ export class Pool {
     const shelf = this.#pods.get(address);
     if (!shelf) return;
     shelf.isLost = true; // requests in progress may still want to keep theirs
-    this.#pods.delete(address); // nobody finds the others, and the sweep closes them
-    let closed = 0;
-    for (const entry of shelf.idle) {
-      if (closed >= closedInOneTurn) return;
-      this.#close(entry);
-      closed += 1;
-    }
+    for (const entry of shelf.idle) this.#close(entry);
+    this.#pods.delete(address);
   }
 
   /** The number of Pods with connections, idle or in use. */
@@ -168,29 +136,16 @@ export class Pool {
     this.#sweep[Symbol.dispose]();
   }
 
-  expire(entry: Idle, nowMs: number): void {
-    if (this.#mayClose(nowMs)) this.leave(entry);
-  }
-
   leave(entry: Idle): void {
     if (!entry.isIdle) {
       this.#sweep.remove(entry);
       this.#forgetEmpty(entry.place);
-    } else if ((entry.inPort.list?.size ?? 0) > restingMax) this.#release(entry);
+    } else if (entry.shelf && entry.shelf.idle.size > restingMax) this.#release(entry);
     else this.#close(entry);
   }
 
-  giveBack(shelf: PortShelf<Idle>, nowMs: number): void {
-    const { size, next } = shelf.idle;
-    if (next && size > shelf.idleMax(nowMs) && this.#mayClose(nowMs)) this.#release(next);
-  }
-
-  #mayClose(nowMs: number): boolean {
-    if (nowMs !== this.#closedMs) this.#closed = 0;
-    this.#closedMs = nowMs;
-    if (this.#closed >= closedInOneTurn) return false;
-    this.#closed += 1;
-    return true;
+  giveBack({ idle }: PortShelf<Idle>, max: number): void {
+    if (idle.oldest && idle.size > max) this.#release(idle.oldest.value);
   }
 
   #shelve(entry: Idle, nowMs: number): void {
@@ -199,17 +154,14 @@ export class Pool {
     const ofPort = this.#shelfOf(place);
     const { pod: ofPod } = ofPort;
     entry.shelf = ofPort;
-    const { state } = entry;
-    (state === "leaving" ? ofPort.leaving : ofPort.idle).join(entry.inPort);
-    if (state === "said") ofPort.said.join(entry.inSaid);
+    ofPort.idle.join(entry.inPort);
+    if (entry.isSaid) ofPort.said.join(entry.inSaid);
     ofPod.idle.join(entry.inPod);
     this.#all.join(entry.inAll);
     this.#trim(ofPort.idle, Math.min(perPort, ofPort.idleMax(nowMs)));
     this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
     this.#trim(ofPod.idle.namespace, perNamespace);
     this.#trim(this.#shares, total);
-    this.#sweep.add(entry);
-    entry.socket.readOn(); // reading detects the far side's close
   }
 
   #shelfOf(place: Place): PortShelf<Idle> {
@@ -240,14 +192,6 @@ export class Pool {
     this.#close(entry);
   }
 
-  /** Most have been closed in the order in which they came. */
-  #dropClosed(leaving: IdleList<Idle>): void {
-    for (const entry of leaving) {
-      if (isUsable(entry.socket)) return;
-      this.#close(entry);
-    }
-  }
-
   #entryOf(socket: WireSocket, place: Place): Idle {
     const known = this.#entries.get(socket);
     if (known) return known;
@@ -267,7 +211,7 @@ export class Pool {
     const { port } = place;
     const pod = this.#pods.get(place);
     const shelf = pod?.ports.get(port);
-    if (shelf?.isEmpty) pod?.ports.delete(port);
+    if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
     if (pod?.ports.size === 0) this.#pods.delete(place);
   }
 }

@@ -27,7 +27,7 @@ abstract class Shelf<T> {
    * but at least as many as may rest.
    */
   idleMax(nowMs: number): number {
-    return Math.max(this.#restingMax, this.used.at(nowMs) - this.used.current);
+    return Math.max(this.#restingMax, this.used.at(nowMs)) - this.used.current;
   }
 }
 
@@ -51,12 +51,6 @@ export class PortShelf<T> extends Shelf<T> {
   readonly idle = new IdleList<T>();
   /** Those of `idle` whose server stated its timeout. The others serve only safe methods. */
   readonly said = new IdleList<T>();
-  /** Connections without a request that the server closes. */
-  readonly leaving = new IdleList<T>();
-  /** Whether the server stated its timeout in its last response. Undefined: there was none. */
-  statesTimeout: boolean | undefined;
-  /** Requests in progress whose connections shall be closed. */
-  #closing = 0;
   /** When the next connection is closed, if a request is in progress until then. Monotonic milliseconds. */
   #roomDueMs = 0;
 
@@ -64,26 +58,6 @@ export class PortShelf<T> extends Shelf<T> {
     super(restingMax);
     this.place = placeOf(place);
     this.pod = pod;
-  }
-
-  /** Whether there are no connections and no requests to the port. */
-  get isEmpty(): boolean {
-    return this.idle.size === 0 && this.leaving.size === 0 && this.used.current === 0;
-  }
-
-  /**
-   * Whether the connection of the request that was begun last shall be closed behind it: its server states no timeout, so it would
-   * serve safe methods alone, and the others are enough for those.
-   */
-  closesNext(): boolean {
-    const closes = this.statesTimeout === false && this.idle.size + this.used.current - this.#closing > restingMax;
-    if (closes) this.#closing += 1;
-    return closes;
-  }
-
-  /** A request whose connection shall be closed has ended. */
-  closed(): void {
-    this.#closing -= 1;
   }
 
   begin(nowMs: number): void {

@@ -1,6 +1,6 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
-import { PodRequest } from "../../pod-connections/pod-request.ts";
+import type { CountedPort } from "../../pod-connections/pool.ts";
 import type { RequestOwner } from "../../pod-connections/request-writer.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
@@ -34,7 +34,6 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #pod: PodConnection;
-  readonly #request: PodRequest;
   readonly #up: RequestRelay;
   readonly #how: ProxyRequestOptions;
   readonly #options: Http1ProxyOptions;
@@ -42,6 +41,8 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
   #relay: ResponseRelay | undefined;
+  /** Set while the request is counted there. */
+  #port: CountedPort | undefined;
   #continued = false;
   #events: EventStream | undefined;
   /** The sandbox has not ended its side. */
@@ -55,7 +56,6 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
     this.#up = new RequestRelay(upstream.socket, exchange.body, this, options.maxRequestBodyBytes);
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
-    this.#request = new PodRequest(options.pool, upstream.socket);
   }
 
   /** Resolves when the exchange is over; rejects with the error to answer if no response has begun. */
@@ -66,15 +66,15 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
       this.#fail(left ? new ClientGone("the client left") : this.#error("ResponseLost"));
       return this.#settled.promise;
     }
-    const { totalMs, clock, sweep } = this.#options;
+    const { totalMs, clock, sweep, pool } = this.#options;
     const nowMs = clock.ticksMs();
     this.#limits.total(totalMs, nowMs);
     this.#limits.sandbox(this.#how.responseStartMs, nowMs);
     sweep.add(this);
-    const asksToClose = this.#request.begin(target, body, nowMs);
+    this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
-    this.#up.text(requestText(head, this.#how, target, asksToClose));
+    this.#up.text(requestText(head, this.#how, target));
     head.sent();
     body.pourInto(this.#up);
     this.#up.flush();
@@ -245,9 +245,11 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
+    const port = this.#port;
     this.#pod.rest();
-    if (relay && isEven && this.#mayRest) {
-      this.#request.rest(relay.keepsAlive, relay.keepAliveMs, this.#exchange.body.length > 0);
+    if (relay && port && isEven && this.#mayServeAnother(relay)) {
+      this.#port = undefined;
+      this.#options.pool.put(port, socket, relay.keepAliveMs, this.#exchange.body.length > 0);
     } else socket.destroy();
     this.#exchange.body.discard();
     this.#leave();
@@ -257,8 +259,8 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
   }
 
   /** After an offer to upgrade the protocol is unknown. */
-  get #mayRest(): boolean {
-    return this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
+  #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
@@ -275,7 +277,8 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
   /** Neither watched nor counted any more. */
   #leave(): void {
     this.#options.sweep.remove(this);
-    this.#request.end();
+    if (this.#port) this.#options.pool.end(this.#port);
+    this.#port = undefined;
   }
 
   /** Ends the exchange early: with an error if no response has begun, else by closing the client's connection. */

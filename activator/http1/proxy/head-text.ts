@@ -41,7 +41,6 @@ export function requestText(
   request: ClientRequest,
   { byHost, consumesAuthorization, trace, base }: RequestRules,
   pod: Pick<Target, "ip" | "port">,
-  asksToClose: boolean,
 ): string {
   const { wire, method, host, upgrade, clientIp, scheme } = request;
   const chunked = wire.facts.isChunked;
@@ -54,13 +53,8 @@ export function requestText(
     `${method} ${sentTarget(request)} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
     `X-Forwarded-For: ${clientIp}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
     `${base ? `X-Forwarded-Prefix: ${base.text.slice(0, -1)}\r\n` : ""}` +
-    `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${connectionOf(request, asksToClose)}\r\n`
+    `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? `Connection: Upgrade\r\nUpgrade: ${request.upgradeOffer}\r\n` : "Connection: keep-alive\r\n"}\r\n`
   );
-}
-
-function connectionOf({ upgrade, upgradeOffer }: ClientRequest, asksToClose: boolean): string {
-  if (upgrade) return `Connection: Upgrade\r\nUpgrade: ${upgradeOffer}\r\n`;
-  return asksToClose ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
 }
 
 /** Programs in sandboxes must not see credentials for the activator. */

@@ -7,8 +7,7 @@ import { EventStream } from "../../http1/proxy/event-stream.ts";
 import { ExchangeLimits } from "../../http1/proxy/exchange-limits.ts";
 import { requestText } from "../../http1/proxy/head-text.ts";
 import { PodConnection, type ResponseTaker } from "../../http1/proxy/pod-connection.ts";
-import { PodRequest } from "../../pod-connections/pod-request.ts";
-import { keepAliveMs } from "../../pod-connections/pool.ts";
+import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
 import type { RequestOwner } from "../../pod-connections/request-writer.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
@@ -37,7 +36,6 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   readonly #exchange: StreamExchange;
   readonly #upstream: Upstream;
   readonly #pod: PodConnection;
-  readonly #request: PodRequest;
   readonly #sender: RequestSender;
   readonly #interim: InterimResponses;
   readonly #how: ProxyRequestOptions;
@@ -46,6 +44,8 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
   #relay: StreamRelay | undefined;
+  /** Set while the request is counted there. */
+  #port: CountedPort | undefined;
   #tunnel: StreamTunnel | undefined;
   #events: EventStream | undefined;
   #bytesRead = -1;
@@ -61,7 +61,6 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#sender = new RequestSender(upstream.socket, exchange, this, options.maxRequestBodyBytes);
     this.#interim = new InterimResponses(exchange.stream, clientView(exchange.head, how));
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
-    this.#request = new PodRequest(options.pool, upstream.socket);
   }
 
   /** Resolves when the exchange is over; rejects with the error to answer if no response has begun. */
@@ -72,15 +71,15 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
       this.#fail(left ? new ClientGone("the client left") : this.#error("ResponseLost"));
       return this.#settled.promise;
     }
-    const { totalMs, clock, sweep } = this.#options;
+    const { totalMs, clock, sweep, pool } = this.#options;
     const nowMs = clock.ticksMs();
     this.#limits.total(totalMs, nowMs);
     this.#limits.sandbox(this.#how.responseStartMs, nowMs);
     sweep.add(this);
-    const asksToClose = this.#request.begin(target, body, nowMs);
+    this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
-    this.#sender.text(requestText(head, this.#how, target, asksToClose));
+    this.#sender.text(requestText(head, this.#how, target));
     head.sent();
     if (!head.upgrade) body.pourInto(this.#sender); // a WebSocket's bytes wait for the sandbox's consent
     this.#sender.begin();
@@ -246,9 +245,11 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
+    const port = this.#port;
     this.#pod.rest();
-    if (relay && isEven && this.#mayRest) {
-      this.#request.rest(relay.keepsAlive, keepAliveMs(relay.keepAlive), this.#exchange.body.length > 0);
+    if (relay && port && isEven && this.#mayServeAnother(relay)) {
+      this.#port = undefined;
+      this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive), this.#exchange.body.length > 0);
     } else socket.destroy();
     this.#leave();
     this.#settled.resolve();
@@ -257,8 +258,8 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   }
 
   /** After an offer to upgrade the protocol is unknown. */
-  get #mayRest(): boolean {
-    return this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
+  #mayServeAnother({ keepsAlive }: StreamRelay): boolean {
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
@@ -276,7 +277,8 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   /** Neither watched nor counted any more. */
   #leave(): void {
     this.#options.sweep.remove(this);
-    this.#request.end();
+    if (this.#port) this.#options.pool.end(this.#port);
+    this.#port = undefined;
   }
 
   /** Ends the exchange early: with an error if no response has begun, else by a reset of the stream. */
