@@ -52,6 +52,9 @@ export interface ByNameFrontParts {
   readonly serve: (client: TcpClient, to: TcpDestination, asPostgres: boolean) => Promise<void>;
 }
 
+/** How long a client may take to name its sandbox after the front stopped accepting, in milliseconds. */
+const lastNamesMs = 1_000;
+
 /** Why a connection was rejected before it had a sandbox, in the words of metrics and logs. */
 type Refusal = Parameters<TcpMetrics["refused"]>[0];
 
@@ -66,6 +69,7 @@ export class ByNameFront implements Front {
   readonly #gate: HeaderGate | undefined;
   readonly #idleWaiters = new IdleWaiters(() => this.#active + this.#waiting === 0);
   #active = 0;
+  #isFinishing = false;
 
   constructor(options: ByNameFrontOptions, parts: ByNameFrontParts, unnamed: UnnamedClients = new UnnamedClients()) {
     this.#options = options;
@@ -94,6 +98,7 @@ export class ByNameFront implements Front {
 
   /** Stops accepting, and closes connections that have sent nothing. */
   stopAccepting(): void {
+    this.#isFinishing = true;
     this.#server.close();
     this.#gate?.finish();
     for (const { socket, isSilent } of [...this.#unnamed]) if (isSilent) socket.destroy();
@@ -134,9 +139,12 @@ export class ByNameFront implements Front {
   }
 
   #clientOf(socket: WireSocket, introduction?: Introduction): UnnamedClient {
+    const { headersTimeoutMs } = this.#options;
+    // After the end of accepting, one more comes here behind its PROXY header.
+    const limitMs = this.#isFinishing ? Math.min(headersTimeoutMs, lastNamesMs) : headersTimeoutMs;
     const client = new UnnamedClient(socket, {
       ...this.#parts,
-      ...{ limitMs: this.#options.headersTimeoutMs, introduction },
+      ...{ limitMs, introduction },
       onNamed: (_, named) => this.#named(client, named),
       onRefused: (_, reason) => this.#refused(client, reason),
     });

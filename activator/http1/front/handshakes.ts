@@ -30,6 +30,7 @@ export class Handshakes {
   readonly #options: HandshakesOptions;
   readonly #all = new Set<Handshake>();
   readonly #bySocket = new WeakMap<Socket, Handshake>();
+  #isFinishing = false;
 
   constructor(options: HandshakesOptions) {
     this.#options = options;
@@ -42,7 +43,8 @@ export class Handshakes {
 
   begin(raw: Socket): void {
     const { clock, sweep, limitMs } = this.#options;
-    const dueMs = clock.ticksMs() + limitMs;
+    // A connection may have been accepted before, if it began with a PROXY header.
+    const dueMs = clock.ticksMs() + (this.#isFinishing ? Math.min(limitMs, lastHandshakesMs) : limitMs);
     const handshake = new Handshake(raw, dueMs);
     this.#all.add(handshake);
     this.#bySocket.set(raw, handshake);
@@ -62,6 +64,7 @@ export class Handshakes {
 
   /** Stops accepting: silent connections are closed now, handshakes in progress after a grace. */
   finish(): void {
+    this.#isFinishing = true;
     const lastMs = this.#options.clock.ticksMs() + lastHandshakesMs;
     for (const handshake of this.#all) {
       if (handshake.raw.bytesRead === 0) handshake.cut();

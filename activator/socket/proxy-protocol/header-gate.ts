@@ -47,9 +47,9 @@ export class HeaderGate {
     return this.#awaited.size;
   }
 
-  /** Whether this connection has to begin with a header. */
+  /** Whether this connection has to begin with a header. A peer that has reset it has no address, and may be of these networks. */
   expects(socket: Pick<Socket, "remoteAddress">): boolean {
-    return this.#options.networks.has(peerAddress(socket));
+    return socket.remoteAddress === undefined || this.#options.networks.has(peerAddress(socket));
   }
 
   /** Reads the header. `next` then gets the socket, and returns its reader. */

@@ -215,6 +215,12 @@ describe("the client that a header tells", () => {
   });
 });
 
+const refusesAll = (port: number): Promise<boolean> =>
+  dial(port, "").then(
+    (client) => client.socket.destroy() && false,
+    () => true,
+  );
+
 describe("an activator that exits", () => {
   const patient = ["--headers-timeout=1h", "--shutdown-timeout=1h"];
 
@@ -234,12 +240,7 @@ describe("an activator that exits", () => {
     before.socket.destroy();
     let isOver = false;
     const drained = world.activator.drain().then(() => (isOver = true));
-    await eventually(() =>
-      dial(world.ports[listener], "").then(
-        (client) => client.socket.destroy() && false,
-        () => true,
-      ),
-    );
+    await eventually(() => refusesAll(world.ports[listener]));
     expect(isOver).toBe(false);
     const hello = await clientHello({ servername: "nowhere.default.sandbox.localhost" });
     const sent = listener === "http" || listener === "tcp" ? Buffer.from(aRequest) : hello;
@@ -257,4 +258,18 @@ describe("an activator that exits", () => {
     await Promise.all(clients.map(({ over }) => over));
     expect(await world.counted(refused, "TimedOut")).toBe(listeners.length);
   });
+
+  it.each(["https", "byName"] as const)(
+    "gives TLS that follows a header one second, too: %s",
+    async (listener) => {
+      await using world = await openProxyHeadersWorld(patient);
+      using late = await dial(world.ports[listener], header1.subarray(0, 9));
+      await eventually(() => late.socket.bytesWritten === 9);
+      const drained = world.activator.drain();
+      await eventually(() => refusesAll(world.ports[listener]));
+      late.socket.write(header1.subarray(9));
+      await Promise.all([drained, late.over]);
+    },
+    20_000,
+  );
 });
