@@ -8,6 +8,7 @@ import type { Routed } from "../find/find.ts";
 import type { Ended, Incoming } from "../request.ts";
 import type { AccessLog } from "./access-log.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
+import type { WakeOutcome } from "./wake-metrics.ts";
 import { WakeRecord, type WakeRecordOptions } from "./wake-record.ts";
 
 export interface RequestRecordOptions extends WakeRecordOptions {
@@ -19,6 +20,12 @@ export interface RequestRecordOptions extends WakeRecordOptions {
   readonly mayLog: OncePerMinute;
   /** Whether a namespace has a sandbox; others must not become metric labels. */
   readonly knowsSandbox: (namespace: string, name: string) => boolean;
+}
+
+/** The outcome of a wake whose request got no response of the sandbox. A wait page is no failure: it asks again by itself. */
+function unansweredOutcome(reason: string | undefined): WakeOutcome {
+  if (reason === "ClientGone") return "clientLeft";
+  return reason === "Waking" ? "waitPage" : "refused";
 }
 
 /** Records one request. */
@@ -84,7 +91,7 @@ export class RequestRecord extends WakeRecord {
     const { head, seenMs } = this.#incoming;
     const durationMs = clock.ticksMs() - seenMs;
     requests.ended(head.method, ended.status, this.#namespace(), durationMs / 1000);
-    const wake = this.wakeEnded(this.#reason === "ClientGone" ? "clientLeft" : "refused");
+    const wake = this.wakeEnded(unansweredOutcome(this.#reason));
     accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake, trace: this.trace, routed: this.#routed });
   }
 

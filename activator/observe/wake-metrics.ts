@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-const wakeOutcomes = ["answered", "refused", "clientLeft"] as const;
+const wakeOutcomes = ["answered", "waitPage", "refused", "clientLeft"] as const;
 /** The outcome of the request that woke a sandbox. */
 export type WakeOutcome = (typeof wakeOutcomes)[number];
 
@@ -15,7 +15,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Wakes by this replica, by trigger: request, connection (TCP) or movement (data on an open connection), and by the outcome for the client: answered, refused or clientLeft. A wake by movement has no waiting client and counts as answered.",
+    help: "Wakes by this replica, by trigger: request, connection (TCP) or movement (data on an open connection), and by the outcome for the client: answered, waitPage (a browser got the wait page), refused or clientLeft. A wake by movement has no waiting client and counts as answered.",
     labelNames: ["trigger", "outcome"] as const,
     registers,
   });

@@ -163,6 +163,8 @@ describe("a held request", () => {
     const response = await navigation(world, headers);
     expect(response).toMatch(/^HTTP\/1.1 503[\s\S]*X-Rouse-Reason: Waking/);
     expect(response).toContain('<meta http-equiv="refresh" content="1">');
+    const counted = 'rouse_activator_wakes_total{trigger="request",outcome="waitPage"} 1';
+    await eventually(async () => (await world.registry.metrics()).includes(counted));
   });
 });
 
