@@ -7,7 +7,7 @@ export const localFlags = {
   "api-port": flag.integer(6443, "port of the API server, for kubectl; 0 means any", port),
   "allowed-hosts": flag.string(
     "",
-    "host names on which the activator accepts X-Sandbox headers, besides localhost, 127.0.0.1 and [::1]; separated by commas",
+    "host names on which the activator accepts X-Sandbox headers, and whose web pages may send requests to sandboxes, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
   http2: flag.boolean(false, "accept HTTP/2 from clients (experimental), as --http2 of the activator"),
   "grpc-web-origins": flag.string(

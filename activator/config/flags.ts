@@ -49,12 +49,12 @@ export const activatorFlags = {
   ),
   "proxy-timeout": flag.duration(
     900_000,
-    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete",
+    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete. Of a gRPC call it limits only the hold",
     positive,
   ),
   "response-header-timeout": flag.duration(
     0,
-    "maximum time from the last byte of a request to the response head, if it is shorter than --proxy-timeout; 0: --proxy-timeout alone",
+    "maximum time from the last byte of a request to the response head, if it is shorter than --proxy-timeout; 0: --proxy-timeout alone; does not apply to gRPC calls",
     notNegative,
   ),
   "shutdown-timeout": flag.duration(
@@ -122,7 +122,7 @@ export const activatorFlags = {
 
   "header-hosts": flag.string(
     "",
-    "hosts, besides those of --domain and NAME.NAMESPACE.svc of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers name the sandbox; requests to any other host are rejected; empty: all hosts",
+    "hosts, besides those of --domain and NAME.NAMESPACE.svc of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers or a path name the sandbox; requests to any other host are rejected; empty: all hosts",
   ),
   "refuse-foreign-pages": flag.boolean(
     false,
@@ -134,7 +134,7 @@ export const activatorFlags = {
   ),
   "service-names": flag.string(
     "sandbox-router-svc",
-    "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",
+    "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers or a path name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",
   ),
   domain: flag.string(
     "sandbox.localhost",
@@ -172,18 +172,18 @@ export const activatorFlags = {
   ),
   "keep-alive-timeout": flag.duration(
     120_000,
-    "how long an HTTP or HTTPS connection of a client may stay open between two requests",
+    "how long an HTTP or HTTPS connection of a client may stay open between two requests, and how long a client may read nothing of a response of the activator itself",
     positive,
   ),
   "max-header-bytes": flag.integer(65_536, "maximum size of a request or response head in bytes", positive),
   "max-connections": flag.integer(
     50_000,
-    "maximum number of client connections of each kind: HTTP, HTTPS, TCP to activator ports, and connections by name; further connections are closed on accept",
+    "maximum number of client connections of each kind: HTTP, HTTPS, TCP to activator ports, and connections by name; further connections are closed on accept. Also the maximum number of HTTP/2 requests in progress; further ones are refused",
     positive,
   ),
   "max-idle-upstream": flag.integer(
     5_000,
-    "maximum number of idle connections kept for each port of a sandbox; 0: none. Of these, the activator keeps only as many as the port had requests at a time in the last seconds, or 20 if that is more",
+    "maximum number of idle connections kept for each port of a sandbox; 0: none. Together with those in use, the activator keeps only as many as the port had requests at a time in the last seconds, or 20 if that is more",
     notNegative,
   ),
   "held-max-total": flag.integer(

@@ -28,7 +28,7 @@ export function createUpstreamMetrics(registry: Registry, { budget, pool }: Upst
   });
   new Gauge({
     name: "rouse_activator_idle_upstream_connections",
-    help: "Current number of idle connections to Pods.",
+    help: "Current number of idle HTTP/1.1 connections to Pods.",
     registers,
     collect() {
       this.set(pool.size);
@@ -36,7 +36,7 @@ export function createUpstreamMetrics(registry: Registry, { budget, pool }: Upst
   });
   new Counter({
     name: "rouse_activator_idle_upstream_evicted_total",
-    help: "Idle connections to Pods that were closed because a limit was reached.",
+    help: "Idle HTTP/1.1 connections to Pods that were closed because a limit was reached.",
     registers,
     collect() {
       this.reset();

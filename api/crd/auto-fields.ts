@@ -42,7 +42,7 @@ const autoSuspension = object({
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits at most this time for requests that match ignoreRequests. For all other work it waits without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits at most this time for requests that match ignoreRequests. For all other work it waits without a limit, unless an activator does not respond for five minutes. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(
@@ -69,7 +69,7 @@ const autoSuspension = object({
 
 const autoResume = object({
   allowFrom: described(
-    `Who may connect without HTTP. Namespace: Pods of its own namespace, through the Service of the sandbox. Cluster: all Pods, through that Service. Any: these, and also everyone who knows its name, through the by-name listener of the activators. Such a connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
+    `Who may connect without HTTP. Namespace: Pods of its own namespace, through the Service of the sandbox. Cluster: Pods of all namespaces, through that Service; a Pod that uses the network of its node is not admitted. Any: these, and also everyone who knows its name, through the by-name listener of the activators. Such a connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
     oneOf("Namespace", "Cluster", "Any"),
   ),
   readiness: described(
@@ -77,7 +77,7 @@ const autoResume = object({
     oneOf("Auto", "PodReady", "PortOpen"),
   ),
   timeoutSeconds: described(
-    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. --proxy-timeout and the header X-Sandbox-Timeout can shorten it. Default: ${autoResumeDefaults.timeoutSeconds}.`,
+    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. --proxy-timeout, the header X-Sandbox-Timeout and grpc-timeout can shorten it. Default: ${autoResumeDefaults.timeoutSeconds}.`,
     { ...int32, minimum: 1 },
   ),
   trigger: described(

@@ -20,7 +20,7 @@ export class SuspensionMetrics {
     const registers = [registry];
     this.#sealed = new Counter({
       name: "rouse_suspensions_total",
-      help: "Suspensions that marked a Pod for deletion, by cause: Inactivity, or Person (any client but the controller set operatingMode).",
+      help: "Suspensions that marked a Pod for deletion, by cause: Inactivity, or Person (any client but the controller set operatingMode, or the record of the cause is lost).",
       labelNames: ["cause"],
       registers,
     });

@@ -12,8 +12,8 @@ const fixRequest = "Correct the request.";
 /** The text of the errors page about each code, beside the activator's own table. */
 export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   MissingSandboxId: {
-    why: "The host does not name a sandbox, and the request has no header X-Sandbox-ID.",
-    what: "Use the host name of the sandbox, or set X-Sandbox-ID.",
+    why: "Neither the host nor the path names a sandbox, and the request has no header X-Sandbox-ID.",
+    what: "Use the host name or the path of the sandbox, or set X-Sandbox-ID.",
   },
   BadSandboxId: {
     why: "X-Sandbox-ID, or the name in the path, is not a DNS label (RFC 1123). Or the header is sent twice with different values.",
@@ -36,7 +36,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
-    why: "The activator has a static token, and the request does not have exactly one header Authorization with a bearer token.",
+    why: "The activator has a static token, and the request does not have exactly one header Authorization with a bearer token, nor a cookie or a query that counts instead.",
     what: "Send a token. The notes of the chart show how to get it.",
   },
   WrongToken: {
@@ -68,11 +68,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check that the program of the sandbox listens on that port, on all addresses.",
   },
   SandboxNotFound: {
-    why: "No Sandbox has the name and namespace in the X-Sandbox headers. They cannot name a SandboxClaim.",
+    why: "No Sandbox has the name and namespace in the X-Sandbox headers or in the path. These cannot name a SandboxClaim.",
     what: "Check name and namespace. The status is 502 because the SDKs of the ecosystem expect it.",
   },
   ResponseLost: {
-    why: "The sandbox closed the connection before its response began, its response is not valid HTTP or its head is too large, or its Pod was deleted. Or unfinished heads took too much memory, and the activator dropped the head of this response.",
+    why: "The sandbox closed the connection or reset the stream before its response began, or its Pod was deleted. Or its response is not valid HTTP, or its head is too large. Or HTTP/2 cannot carry the status, or the sandbox answered a WebSocket over HTTP/2 with success instead of 101. Or nothing moved in a gRPC call for --stream-idle-timeout. Or unfinished heads took too much memory, and the activator dropped the head of this response.",
     what: "Check the log of the program of the sandbox. The activator never sends a request to a sandbox twice.",
   },
   UnaskedUpgrade: {

@@ -4,7 +4,7 @@ import { Sweep } from "../../sweep.ts";
 import { HeaderGate } from "./header-gate.ts";
 import { parseNetworks } from "./networks.ts";
 
-it("a peer that has reset its connection, and so has no address, is not believed to be of another network", () => {
+it("a peer without an address, as after a reset, is not taken for one of another network", () => {
   const networks = parseNetworks("10.0.0.0/8");
   if (!networks) throw new Error("no networks");
   const clock = new FakeClock();
