@@ -18,6 +18,11 @@ export interface ScaleSubresource {
   readonly labelSelectorPath: string;
 }
 
+/** A field that field selectors may name, from Kubernetes 1.31 on. */
+export interface SelectableField {
+  readonly jsonPath: string;
+}
+
 export interface DefinitionVersion {
   readonly name: string;
   readonly served: boolean;
@@ -27,6 +32,7 @@ export interface DefinitionVersion {
   readonly schema: { readonly openAPIV3Schema: JsonSchema };
   readonly subresources?: { readonly status: Readonly<Record<string, never>>; readonly scale?: ScaleSubresource };
   readonly additionalPrinterColumns?: readonly PrinterColumn[];
+  readonly selectableFields?: readonly SelectableField[];
 }
 
 /** A definition as in its manifest. */
@@ -47,6 +53,7 @@ export interface VersionParts {
   readonly columns?: readonly PrinterColumn[];
   /** Rules of the root object: only they can read the name. */
   readonly rules?: readonly ValidationRule[];
+  readonly selectableFields?: readonly SelectableField[];
 }
 
 export interface KindParts {
@@ -57,6 +64,11 @@ export interface KindParts {
   readonly description: string;
   readonly v1beta1: VersionParts;
   readonly v1alpha1: VersionParts;
+}
+
+export interface SingleVersionParts extends Omit<KindParts, "v1beta1" | "v1alpha1"> {
+  readonly version: string;
+  readonly parts: VersionParts;
 }
 
 export const ageColumn: PrinterColumn = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
@@ -92,32 +104,47 @@ const conversion = {
 
 /** The whole definition of a kind: `v1beta1` is stored, `v1alpha1` is served with a warning. */
 export function definition(parts: KindParts): Definition {
-  const { group, kind, plural } = parts;
+  const { group, kind } = parts;
+  return withVersions(parts, conversion, [
+    { name: "v1beta1", served: true, storage: true, ...versionBody(parts.description, parts.v1beta1) },
+    {
+      name: "v1alpha1",
+      served: true,
+      storage: false,
+      deprecated: true,
+      deprecationWarning: `${group}/v1alpha1 ${kind} is deprecated; use ${group}/v1beta1 ${kind} instead`,
+      ...versionBody(parts.description, parts.v1alpha1),
+    },
+  ]);
+}
+
+/** The whole definition of a kind that has one version, and so no conversion. */
+export const singleVersionDefinition = (parts: SingleVersionParts): Definition =>
+  withVersions(parts, { strategy: "None" }, [
+    { name: parts.version, served: true, storage: true, ...versionBody(parts.description, parts.parts) },
+  ]);
+
+function withVersions(
+  { group, kind, plural, shortName }: Pick<KindParts, "group" | "kind" | "plural" | "shortName">,
+  conversion: Definition["spec"]["conversion"],
+  versions: readonly DefinitionVersion[],
+): Definition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: `${plural}.${group}`, annotations: keptByInstallers },
     spec: {
       group,
-      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [parts.shortName] },
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [shortName] },
       scope: "Namespaced",
       conversion,
-      versions: [
-        { name: "v1beta1", served: true, storage: true, ...versionBody(parts.description, parts.v1beta1) },
-        {
-          name: "v1alpha1",
-          served: true,
-          storage: false,
-          deprecated: true,
-          deprecationWarning: `${group}/v1alpha1 ${kind} is deprecated; use ${group}/v1beta1 ${kind} instead`,
-          ...versionBody(parts.description, parts.v1alpha1),
-        },
-      ],
+      versions,
     },
   };
 }
 
-function versionBody(description: string, { spec, status, scale, columns, rules }: VersionParts) {
+function versionBody(description: string, parts: VersionParts) {
+  const { spec, status, scale, columns, rules, selectableFields } = parts;
   const root = object({
     apiVersion: described("The API group and version of the object.", text),
     kind: described("The kind of the object.", text),
@@ -131,5 +158,6 @@ function versionBody(description: string, { spec, status, scale, columns, rules 
     },
     ...(status && { subresources: { status: {}, ...(scale && { scale }) } }),
     ...(columns && { additionalPrinterColumns: columns }),
+    ...(selectableFields && { selectableFields }),
   };
 }

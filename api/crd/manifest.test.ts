@@ -2,19 +2,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { customResourceDefinitions } from "./definitions.ts";
-import { manifestFileName, manifestText } from "./manifest.ts";
+import { allDefinitions } from "./definitions.ts";
+import { manifestPath, manifestText } from "./manifest.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const folder = join(root, "crds");
 const chartFolder = join(root, "charts", "rouse", "files", "crds");
-const definitions = customResourceDefinitions();
+const definitions = allDefinitions();
 
 it("crds/ holds one file for each kind, and nothing else", () => {
-  expect(readdirSync(folder).sort()).toEqual(definitions.map(manifestFileName).sort());
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".yaml"));
+  expect(files.sort()).toEqual(definitions.map(manifestPath).sort());
 });
 
-it.each(definitions.map((definition) => ({ file: manifestFileName(definition), definition })))(
+it.each(definitions.map((definition) => ({ file: manifestPath(definition), definition })))(
   "crds/$file and the chart's copy are what npm run generate writes",
   ({ file, definition }) => {
     const text = readFileSync(join(folder, file), "utf8");
@@ -24,7 +25,7 @@ it.each(definitions.map((definition) => ({ file: manifestFileName(definition), d
   },
 );
 
-it.each(definitions.map((definition) => ({ file: manifestFileName(definition), definition })))(
+it.each(definitions.map((definition) => ({ file: manifestPath(definition), definition })))(
   "crds/$file fits into the annotation that kubectl apply keeps of it",
   ({ definition }) => {
     // All annotations of an object together may have 256 KiB (the API server's own limit).

@@ -1,8 +1,14 @@
 import { stringify } from "yaml";
+import { hibernationGroup } from "../kinds/memory-image.ts";
 import type { Definition } from "./definition.ts";
 
-/** The name of a definition's file in `crds/`. */
-export const manifestFileName = ({ spec }: Definition): string => `${spec.group}_${spec.names.plural}.yaml`;
+/** The path of a definition's file in `crds/`. What is not installed by default has a folder of its own. */
+export const manifestPath = (definition: Definition): string =>
+  definition.spec.group === hibernationGroup
+    ? `hibernation/${manifestFileName(definition)}`
+    : manifestFileName(definition);
+
+const manifestFileName = ({ spec }: Definition): string => `${spec.group}_${spec.names.plural}.yaml`;
 
 /** The definition as YAML with sorted keys, so that a change in the code is a small change in the file. */
 export function manifestText(definition: Definition): string {

@@ -48,7 +48,7 @@ export function customKind({ spec }: Definition, versionName: string): CustomKin
       return { object: compiled.applyDefaults(value), unknownFields };
     },
     validate: (object, { old }) => [...compiled.validate(object, old), ...(scale ? scaleCauses(object, scale) : [])],
-    selectableFields: () => ({}),
+    selectableFields: selectableOf(version),
     graceSeconds: () => 0,
   };
 }
@@ -56,6 +56,15 @@ export function customKind({ spec }: Definition, versionName: string): CustomKin
 /** Definitions omit the metadata schema; the server adds it. */
 function withMetadata(schema: OpenApiSchema): OpenApiSchema {
   return { ...schema, properties: { ...schema.properties, metadata: objectMetaSchema } };
+}
+
+/** A field that an object does not have is selected as the empty text. */
+function selectableOf({ selectableFields = [] }: DefinitionVersion): ServedKind["selectableFields"] {
+  const fields = selectableFields.map(({ jsonPath }) => ({
+    name: jsonPath.slice(1),
+    read: compileJsonPath(jsonPath),
+  }));
+  return (object) => Object.fromEntries(fields.map(({ name, read }) => [name, String(read(object) ?? "")]));
 }
 
 function columnsOf({ additionalPrinterColumns }: DefinitionVersion): readonly Column[] {

@@ -1,4 +1,4 @@
-import { customResourceDefinitions } from "../../api/crd/definitions.ts";
+import { allDefinitions } from "../../api/crd/definitions.ts";
 import type { ServedKind } from "../served-kind.ts";
 import { namespaceKind, nodeKind } from "./builtin/cluster.ts";
 import { type ClusterIps, loopbackClusterIps } from "./builtin/cluster-ips.ts";
@@ -20,7 +20,7 @@ export interface ServedKindsOptions {
 }
 
 /**
- * Every kind that the API server in memory serves: the built-in ones that our programs use, and our own in both
+ * Every kind that the API server in memory serves: the built-in ones that our programs use, and our own in all
  * versions.
  */
 export function servedKinds({ clusterIps = loopbackClusterIps() }: ServedKindsOptions = {}): readonly ServedKind[] {
@@ -47,6 +47,6 @@ let ours: readonly ServedKind[] | undefined;
 
 /** They are stateless, so the servers of a process share them: their schemas take 200 ms to compile. */
 function ourKinds(): readonly ServedKind[] {
-  ours ??= customResourceDefinitions().flatMap(customKinds);
+  ours ??= allDefinitions().flatMap(customKinds);
   return ours;
 }

@@ -1,4 +1,4 @@
-import { customResourceDefinitions } from "../../api/crd/definitions.ts";
+import { allDefinitions } from "../../api/crd/definitions.ts";
 import { customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import { apiVersionOf } from "../../api/kinds/resource-type.ts";
@@ -11,7 +11,7 @@ const definitions = resourceName(customResourceDefinitionType);
 
 /** Creates the definitions of the custom kinds, or updates those of an older program. */
 export function showDefinitions(storage: Storage, now: Date): void {
-  for (const definition of customResourceDefinitions()) {
+  for (const definition of allDefinitions()) {
     const { name = "" } = definition.metadata;
     const current = storage.get(definitions, undefined, name)?.object;
     const { spec } = definition as { readonly spec?: unknown };

@@ -21,7 +21,10 @@ interface Rendered {
 /** The files of `k8s/`, and the chart's copies of the definitions, by their paths in the repository. */
 export function renderManifests(helm: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
-  const definitions = readdirSync(join(repository, "crds")).sort();
+  // The folder of a kind that is not installed by default is none of them.
+  const definitions = readdirSync(join(repository, "crds"))
+    .filter((name) => name.endsWith(".yaml"))
+    .sort();
   for (const name of definitions) {
     files.set(join(chartDefinitions, name), readFileSync(join(repository, "crds", name), "utf8"));
   }

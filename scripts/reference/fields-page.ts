@@ -1,5 +1,6 @@
 import { autoFields, autoStatusFields } from "../../api/crd/auto-fields.ts";
 import type { JsonSchema } from "../../api/crd/json-schema.ts";
+import { memoryImageDefinition } from "../../api/crd/memory-image.ts";
 import {
   policyTemplateAnnotation,
   sealedPodAnnotation,
@@ -53,6 +54,12 @@ const annotations = [
   ],
 ] as const;
 
+function memoryImageFields(): Fields {
+  const [version] = memoryImageDefinition.spec.versions;
+  const { spec = {}, status = {} } = version?.schema.openAPIV3Schema.properties ?? {};
+  return { spec, status };
+}
+
 export function fieldsPage(): string {
   return page("Fields of Rouse", [
     "These fields are on `Sandbox.spec` and `SandboxTemplate.spec`, in both API versions. All other fields are those of the ecosystem's API.",
@@ -60,6 +67,9 @@ export function fieldsPage(): string {
     "## Status",
     "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, the others only for sandboxes with `autoSuspension`.",
     table(["Field", "Type", "Meaning"], rowsOf(autoStatusFields, "status.")),
+    "## MemoryImage",
+    "The group is `hibernation.rouse.dev`, the version `v1alpha1`. The kind is [experimental](../hibernation.md), and not installed by default. No person writes it.",
+    table(["Field", "Type", "Meaning"], rowsOf(memoryImageFields(), "")),
     "## Annotations",
     table(
       ["Annotation", "On", "Meaning"],

@@ -2,6 +2,7 @@ import type { OpenContractApi } from "./contract-api.ts";
 import { describeDeleting } from "./deleting.ts";
 import { describeFailures } from "./failures.ts";
 import { describeFields } from "./fields.ts";
+import { describeMemoryImages } from "./memory-images.ts";
 import { describePatching } from "./patching.ts";
 import { describeSelecting } from "./selecting.ts";
 import { describeServices } from "./services.ts";
@@ -12,7 +13,7 @@ import { describeWriting } from "./writing.ts";
 
 /**
  * The behaviour of an API server that our programs and their users rely on. `open` gives each test its own
- * namespace. The custom resource definitions of `crds/` are installed.
+ * namespace. The custom resource definitions of `crds/` are installed, with those in its folders.
  */
 export function describeApiServerContract(where: string, open: OpenContractApi): void {
   describeWriting(where, open);
@@ -25,4 +26,5 @@ export function describeApiServerContract(where: string, open: OpenContractApi):
   describeServices(where, open);
   describeValues(where, open);
   describeFields(where, open);
+  describeMemoryImages(where, open);
 }

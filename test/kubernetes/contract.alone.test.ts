@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { release } from "../../cluster/install-chart.ts";
 import { waitUntil } from "../../cluster/wait.ts";
@@ -11,12 +12,17 @@ let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
   await holdLease();
+  await cluster.kubectl.run(["apply", `--filename=${memoryImages}`]);
+  await cluster.kubectl.run(["wait", "--for=condition=Established", `--filename=${memoryImages}`, "--timeout=60s"]);
 });
 afterAll(async () => {
+  await cluster.kubectl.run(["delete", `--filename=${memoryImages}`, "--ignore-not-found"]);
   await kubectlInRelease("delete", "lease", lease);
   await cluster[Symbol.asyncDispose]();
 });
 
+/** The chart does not install it by default. */
+const memoryImages = join(import.meta.dirname, "..", "..", "crds", "hibernation");
 const lease = "a3317529.agent-sandbox.x-k8s.io";
 const kubectlInRelease = (...args: readonly string[]) =>
   cluster.kubectl.run([...args, `--namespace=${release.namespace}`]);

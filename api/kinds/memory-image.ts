@@ -1,0 +1,63 @@
+import type { KubeObject } from "./meta.ts";
+import type { ResourceType } from "./resource-type.ts";
+
+export const hibernationGroup = "hibernation.rouse.dev";
+
+/** `Preflight`: say whether it can be captured. `Capture`: capture it now. */
+export type MemoryImageStage = "Preflight" | "Capture";
+
+/** Written by the controller. Only `stage` changes. */
+export interface MemoryImageSpec {
+  readonly sandboxUID: string;
+  readonly podName: string;
+  readonly podUID: string;
+  readonly nodeName: string;
+  /** What the Pod runs. The node agent does not read it. */
+  readonly runHash: string;
+  /** The node agent counts it from the moment at which it freezes the Pod. */
+  readonly timeoutSeconds: number;
+  readonly stage: MemoryImageStage;
+}
+
+export type MemoryImagePhase = "Capturing" | "Captured" | "Failed" | "Restored" | "Lost";
+export type RestoreOutcome = "Restored" | "Failed" | "Refused";
+
+/** Written by the agent of the node, and by no other. */
+export interface MemoryImageStatus {
+  readonly preflight?: { readonly capturable: boolean; readonly reason?: string; readonly message?: string };
+  readonly phase?: MemoryImagePhase;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly bytes?: number;
+  /** SHA-256 of the files, in hexadecimal digits. */
+  readonly imageHash?: string;
+  readonly runscVersion?: string;
+  readonly capturedAt?: string;
+  readonly durations?: {
+    readonly freezeMs?: number;
+    readonly writeMs?: number;
+    readonly syncMs?: number;
+    readonly hashMs?: number;
+  };
+  /** What the shim did when it created a Pod that asked for this memory. */
+  readonly restore?: {
+    readonly podUID: string;
+    readonly outcome: RestoreOutcome;
+    readonly reason?: string;
+    readonly durationMs?: number;
+  };
+}
+
+/** The memory of one Pod, on the disk of its node. Owned by the Sandbox. */
+export interface MemoryImage extends KubeObject {
+  readonly spec: MemoryImageSpec;
+  readonly status?: MemoryImageStatus;
+}
+
+export const memoryImageType: ResourceType<MemoryImage> = {
+  group: hibernationGroup,
+  version: "v1alpha1",
+  kind: "MemoryImage",
+  plural: "memoryimages",
+  namespaced: true,
+};
