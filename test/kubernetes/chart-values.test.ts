@@ -120,6 +120,9 @@ describe("HTTP/2", () => {
       JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
     expect(await argsWith()).not.toContain("--http2");
     expect(await argsWith("activator.http2=true")).toContain('"--http2"');
+    const origins = "activator.grpcWebOrigins={https://a.example,https://b.example}";
+    const both = await argsWith("activator.http2=true", origins);
+    expect(both).toContain('"--http2","--grpc-web-origins=https://a.example,https://b.example"');
   });
 });
 
@@ -153,6 +156,14 @@ describe("paths that name sandboxes", () => {
       '"--authz-cookie-name=door","--authz-cookie-query-param=token","--authz-cookie-samesite=strict"',
     );
     expect(args).toContain('"--authz-cookie-allowed-origins=https://a.example,https://b.example"');
+    expect(args).not.toMatch(/insecure|trust-forwarded/);
+    const forTests = await argsWith(
+      ...paths,
+      ...cookie,
+      "auth.cookie.insecure=true",
+      "auth.cookie.trustForwardedProto=true",
+    );
+    expect(forTests).toContain('"--authz-cookie-insecure","--authz-trust-forwarded-proto"');
   });
 });
 
