@@ -4,9 +4,10 @@ import type { BuiltPrograms } from "./components.ts";
 import type { ClusterConfig } from "./config.ts";
 import { productImages } from "./images/product.ts";
 import { provideImages } from "./images/provide-images.ts";
-import { installChart } from "./install-chart.ts";
 import { linkPrograms } from "./link-programs.ts";
 import { prepareMachine } from "./machine/prepare-machine.ts";
+import { installChart } from "./release/install-chart.ts";
+import { releaseIsReady } from "./release/release-ready.ts";
 import { type Cluster, startCluster } from "./start-cluster.ts";
 
 /**
@@ -31,5 +32,6 @@ export async function bringUp(
   linkPrograms(cluster.layout, programs);
   builder.say("installing the chart ...");
   await installChart(cluster.layout, programs.helm, images);
+  await releaseIsReady(cluster.kubectl, clock);
   return { ...cluster, programs };
 }

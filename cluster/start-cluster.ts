@@ -6,12 +6,13 @@ import { makeBridge } from "./bridge.ts";
 import { claimDirectory } from "./cluster-directory.ts";
 import { apiServer, apiServerClients, type BuiltPrograms, type Component, foundations } from "./components.ts";
 import { makeCredentials } from "./credentials.ts";
-import { ensureDaemon, lastLogLines } from "./daemon.ts";
+import { type Daemon, ensureDaemon, lastLogLines } from "./daemon.ts";
 import { firstObjects } from "./first-objects.ts";
+import { distrustFormerNode } from "./former-node.ts";
 import { linkShim, provideRuntimeClass } from "./gvisor.ts";
 import { createKubectl, type Kubectl } from "./kubectl.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { killClusterProcesses, makeCgroups } from "./machine/cgroup.ts";
+import { killClusterProcesses, makeCgroups, removePodCgroups } from "./machine/cgroup.ts";
 import { changeKernelSettings } from "./machine/kernel-settings.ts";
 import { isNamespaceReady, namespaceKeeper } from "./machine/mount-namespace.ts";
 import { nodeName } from "./network.ts";
@@ -51,13 +52,15 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   changeKernelSettings(layout.kernelSettings);
   await makeBridge(directory);
 
-  const inside = insideOf(layout, await ensureNamespace(layout, clock));
+  const keeper = await ensureNamespace(layout, clock);
+  const inside = insideOf(layout, keeper.pid);
   const start = (component: Component) => startComponent(component, { inside, settings, clock });
   await Promise.all(foundations(layout, programs).map(start));
   await Promise.all([start(apiServer(layout, programs)), options.provideImages(inside)]);
   const kubectl = createKubectl(programs.kubectl, layout.kubeconfig("admin"));
   await kubectl.apply(firstObjects);
   await provideRuntimeClass(kubectl, layout, programs.gvisor);
+  if (keeper.isNew) await distrustFormerNode(kubectl);
   await Promise.all(apiServerClients(layout, programs).map(start));
   await nodeIsReady(kubectl, clock);
   return { layout, kubectl };
@@ -67,18 +70,21 @@ const keeperName = "mount-namespace";
 const namespaceLimitMs = 10_000;
 
 /** The process that keeps the components' mount namespace. */
-async function ensureNamespace(layout: Layout, clock: Clock): Promise<number> {
+async function ensureNamespace(layout: Layout, clock: Clock): Promise<Daemon> {
   makeCgroups();
   const { pid, isNew } = await ensureDaemon(keeperName, namespaceKeeper(layout), { layout, clock, settings: "" });
   // Processes in the former namespace, which cannot be entered any more, must be restarted.
-  if (isNew) await killClusterProcesses(clock, pid);
+  if (isNew) {
+    await killClusterProcesses(clock, pid);
+    removePodCgroups();
+  }
   const explain = () => `cannot create the mount namespace:\n${lastLogLines(layout, keeperName)}`;
   const isReady = () => {
     if (!existsSync(`/proc/${pid}`)) throw new Error(explain());
     return isNamespaceReady(pid);
   };
   await waitUntil(isReady, { clock, limitMs: namespaceLimitMs, complaint: explain });
-  return pid;
+  return { pid, isNew };
 }
 
 const nodeLimitMs = 60_000;

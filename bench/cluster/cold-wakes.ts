@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { findWake } from "../../cluster/demo/wake-log.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { recordStates } from "../state-times.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";

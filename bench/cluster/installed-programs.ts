@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { leaseType, type Pod, podType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 
 export type App = "agent-sandbox-controller" | "sandbox-router";

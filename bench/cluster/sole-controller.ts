@@ -1,7 +1,7 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { createKubectl } from "../../cluster/kubectl.ts";
 import { ChildProgram } from "../../test/programs/child-program.ts";
 import type { ObservedController } from "./parts/claims.ts";

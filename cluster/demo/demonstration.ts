@@ -3,8 +3,8 @@ import { request } from "undici";
 import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
 import { stayAlive } from "../../lib/process/stay-alive.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { release } from "../install-chart.ts";
 import type { Kubectl } from "../kubectl.ts";
+import { release } from "../release/install-chart.ts";
 import { waitUntil } from "../wait.ts";
 import { findWake } from "./wake-log.ts";
 

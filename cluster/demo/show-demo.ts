@@ -1,7 +1,7 @@
 import { describeTimeline } from "../../api/protocols/wake-timeline.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { release } from "../install-chart.ts";
 import { apiServerUrl } from "../network.ts";
+import { release } from "../release/install-chart.ts";
 import type { Cluster } from "../start-cluster.ts";
 import { activatorUrl, helloHost, putHelloToSleep, wakeHello } from "./demonstration.ts";
 import { describeAddresses, describeNextSteps } from "./messages.ts";

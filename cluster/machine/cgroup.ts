@@ -73,6 +73,11 @@ function tryKill(pid: number): void {
   }
 }
 
-export function removeCgroups(): void {
-  for (const hierarchy of hierarchies()) for (const path of below(join(hierarchy, name))) rmdirSync(path);
+export const removeCgroups = (): void => removeBelow(name);
+
+/** Of Pods whose processes were killed. The kubelet would look at each of these cgroups for 3 s before it is ready. */
+export const removePodCgroups = (): void => removeBelow(join(name, "kubepods"));
+
+function removeBelow(path: string): void {
+  for (const hierarchy of hierarchies()) for (const each of below(join(hierarchy, path))) rmdirSync(each);
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 import { openTestNamespace } from "./support/workload.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { run } from "../../cluster/command.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 
 const chart = join(import.meta.dirname, "..", "..", "charts", "rouse");
 const helm = (...args: readonly string[]) => run(inject("helm"), args);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { run } from "../../cluster/command.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { renderManifests } from "../../scripts/manifests/render-manifests.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 

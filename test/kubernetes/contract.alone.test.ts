@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { describeApiServerContract } from "../contract/api-server-contract.ts";

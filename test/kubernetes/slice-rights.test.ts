@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { managedByLabel, tcpFrontManager, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
-import { release } from "../../cluster/install-chart.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 import { eventually } from "./support/eventually.ts";
 import { openTestNamespace } from "./support/workload.ts";

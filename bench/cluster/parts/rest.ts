@@ -1,5 +1,5 @@
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { cpuSeconds, residentBytes } from "../../../test/programs/process-cost.ts";

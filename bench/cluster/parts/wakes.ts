@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { secretType } from "../../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { activatorUrl } from "../../../cluster/demo/demonstration.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { readExample } from "../../../local/examples.ts";
 import { spreadTable } from "../../statistics.ts";
 import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "../../wake/with-k6.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventType } from "../../../api/kinds/core.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { untilLedToAll } from "../asleep/support/service-rules.ts";
 import { openVisitor, talkingContainer, type Visit } from "../asleep/support/talker.ts";

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { parseActivatorConfig } from "../../../activator/config/config.ts";
 import { startActivator } from "../../../activator/start.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { connectionFor, loadConnection } from "../../../kube/client/connection.ts";
 import { createKubeClient } from "../../../kube/client/http-client.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { run } from "../../../cluster/command.ts";
 import { findDaemon } from "../../../cluster/daemon.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { insideOf } from "../../../cluster/start-component.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { clusterLayout } from "./support/components.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../../api/kinds/sandbox-claim.ts";
 import { assignedSandboxAnnotation } from "../../../api/rules/keys.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { leadingReplica, programsOf, signalAll } from "../e2e/support/replicas.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";

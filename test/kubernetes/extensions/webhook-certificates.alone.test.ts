@@ -3,8 +3,8 @@ import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { customResourceDefinitionType, type Secret, secretType, serviceType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { release } from "../../../cluster/install-chart.ts";
 import { clusterDomain } from "../../../cluster/network.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import {
   type CertificateSet,
   certificateSecretData,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { requestsOf, wordsOfRequest } from "../e2e/support/audit-log.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { grantedBy } from "../support/granted-rights.ts";

@@ -1,7 +1,7 @@
 import { existsSync, globSync, linkSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { release } from "../../../cluster/install-chart.ts";
 import type { Layout } from "../../../cluster/layout.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 
 const checkEveryMs = 500;

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { run } from "../../../cluster/command.ts";
 import { productImages } from "../../../cluster/images/product.ts";
-import { release } from "../../../cluster/install-chart.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { findActivator } from "../e2e/support/installed-activator.ts";
 import { leadingReplica } from "../e2e/support/replicas.ts";
 import { startTraffic } from "../e2e/support/traffic.ts";

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import WebSocket from "ws";
 import { secretType, serviceType } from "../../../../api/kinds/core.ts";
-import { release } from "../../../../cluster/install-chart.ts";
+import { release } from "../../../../cluster/release/install-chart.ts";
 import { systemClock } from "../../../../lib/time/clock.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import type { ProgramAnswer } from "./program.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { leaseType, type Pod, podType } from "../../../../api/kinds/core.ts";
 import type { Stored } from "../../../../api/kinds/meta.ts";
-import { release } from "../../../../cluster/install-chart.ts";
+import { release } from "../../../../cluster/release/install-chart.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { eventually } from "../../support/eventually.ts";
 

@@ -4,8 +4,8 @@ import { inject } from "vitest";
 import { customResourceDefinitions } from "../../../../api/crd/definitions.ts";
 import { commandEnvironment } from "../../../../cluster/command.ts";
 import { productImages } from "../../../../cluster/images/product.ts";
-import { installChart, release } from "../../../../cluster/install-chart.ts";
 import { apiServerUrl } from "../../../../cluster/network.ts";
+import { installChart, release } from "../../../../cluster/release/install-chart.ts";
 import { clusterLayout } from "../../e2e/support/components.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 

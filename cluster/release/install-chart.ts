@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { run, succeeds } from "./command.ts";
-import type { ProductImages } from "./images/product.ts";
-import type { Layout } from "./layout.ts";
+import { run, succeeds } from "../command.ts";
+import type { ProductImages } from "../images/product.ts";
+import type { Layout } from "../layout.ts";
 
-const chart = join(import.meta.dirname, "..", "charts", "rouse");
+const chart = join(import.meta.dirname, "..", "..", "charts", "rouse");
 export const release = { name: "rouse", namespace: "agent-sandbox-system" } as const;
 
 /** Installs or upgrades the chart with the images of this checkout. Does nothing if neither has changed. */
