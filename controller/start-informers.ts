@@ -5,6 +5,7 @@ import {
   type Service,
   serviceType,
 } from "../api/kinds/core.ts";
+import { type MemoryImage, memoryImageType } from "../api/kinds/memory-image.ts";
 import type { Stored } from "../api/kinds/meta.ts";
 import type { Pod } from "../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
@@ -22,6 +23,7 @@ import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
 import { volumeClaimIndexes } from "./sandbox/volumes/claim-changes.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
+import { imageIndexes } from "./suspension/hibernation/agent-memory.ts";
 import { partForRules } from "./suspension/hibernation/pod-rules.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
@@ -34,6 +36,8 @@ export interface InformersOptions {
   readonly trackedOnly: boolean;
   /** Whether there are activators, and so slices that lead to them. */
   readonly tcpFronts: boolean;
+  /** Whether node agents capture memory. */
+  readonly hibernation?: boolean;
 }
 
 export interface Informers extends SandboxInformers, Running {
@@ -46,7 +50,8 @@ export interface Informers extends SandboxInformers, Running {
 }
 
 /** Starts the informers of all kinds that the controllers read. */
-export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: InformersOptions): Informers {
+export function startInformers(options: InformersOptions): Informers {
+  const { client, clock, log, trackedOnly, tcpFronts, hibernation } = options;
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
@@ -71,7 +76,15 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
   const slices = tcpFronts
     ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: tcpFrontSelector }))
     : undefined;
-  const all = [sandboxes, pods, services, claims, ...(slices ? [slices] : [])];
+  const images = hibernation
+    ? stack.use(
+        startInformer<MemoryImage, keyof typeof imageIndexes>({
+          ...{ ...base, type: memoryImageType },
+          indexes: imageIndexes,
+        }),
+      )
+    : undefined;
+  const all = [sandboxes, pods, services, claims, ...(slices ? [slices] : []), ...(images ? [images] : [])];
   const failed = firstFailure(...all);
   return {
     sandboxes,
@@ -79,6 +92,7 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     services,
     claims,
     slices,
+    images,
     stores: all,
     failed,
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),

@@ -92,7 +92,12 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const webhook =
     config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
   const tcpFronts = (parts.activators ?? config.activators) !== undefined;
-  const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly, tcpFronts }));
+  const informers = stack.use(
+    startInformers({
+      ...{ client, clock, log, tcpFronts },
+      ...{ trackedOnly: config.cachesTrackedOnly, hibernation: config.hibernation },
+    }),
+  );
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxGauge(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());

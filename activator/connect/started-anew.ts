@@ -1,4 +1,5 @@
 import { effectiveSuspensionStrategy } from "../../api/rules/defaults.ts";
+import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { Destination } from "./connect-request.ts";
 
@@ -12,8 +13,8 @@ export function podUidNow({ namespace, name }: Named, cluster: Seen): string | u
 }
 
 /**
- * Whether a request that waited got a sandbox without the memory that was to be kept: its Pod is not the one of before. Nothing
- * restores memory in this release, so each new Pod is started anew.
+ * Whether a request that waited got a sandbox without the memory that was to be kept: its Pod is not the one of before. Of a Pod
+ * that is to be restored, only its node knows whether it was: nothing is said then.
  */
 export function isStartedAnew(
   { namespace, name }: Named,
@@ -21,6 +22,7 @@ export function isStartedAnew(
   { before, now }: { readonly before: string | undefined; readonly now: string },
 ): boolean {
   if (before === undefined || before === now) return false;
-  const { type } = effectiveSuspensionStrategy(cluster.sandbox(namespace, name)?.spec ?? {});
-  return type === "Hibernate";
+  const sandbox = cluster.sandbox(namespace, name);
+  if (!sandbox || effectiveSuspensionStrategy(sandbox.spec).type !== "Hibernate") return false;
+  return cluster.podOf(sandbox)?.metadata.annotations?.[memoryImageAnnotation] === undefined;
 }

@@ -2,6 +2,7 @@ import type { Container, Pod, Probe } from "../../api/kinds/core.ts";
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
+import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { isSmallRequest } from "../../api/rules/probe-request.ts";
 
@@ -21,7 +22,7 @@ export function slimPod(pod: Stored<Pod>): Stored<Pod> {
   }
   return {
     ...pod,
-    metadata: { ...metadata, ownerReferences: [controller] },
+    metadata: { ...metadata, ...withMemory(pod), ownerReferences: [controller] },
     spec: {
       containers: (spec?.containers ?? []).map(slimContainer),
       ...network,
@@ -31,6 +32,10 @@ export function slimPod(pod: Stored<Pod>): Stored<Pod> {
     },
   };
 }
+
+/** That it is to be restored, and not from what. */
+const withMemory = ({ metadata: { annotations } }: Stored<Pod>) =>
+  annotations?.[memoryImageAnnotation] === undefined ? {} : { annotations: { [memoryImageAnnotation]: "" } };
 
 type SlimMetadata = Omit<Stored<KubeObject>["metadata"], "labels" | "annotations" | "ownerReferences">;
 

@@ -100,6 +100,7 @@ describe("subresources and columns", () => {
       "Last Activity:date:.status.lastActivityTime wide",
       "Next Suspension:string:.status.nextSuspensionTime wide",
       "Memory:string:.status.hibernation.state wide",
+      "Memory Bytes:integer:.status.hibernation.bytes wide",
     ]);
     expect(columns("Sandbox", "v1alpha1")).toBeUndefined();
   });

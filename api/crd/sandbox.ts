@@ -59,6 +59,7 @@ const columns: readonly PrinterColumn[] = [
   // Not a date: kubectl prints dates as ages, and this time is in the future.
   { name: "Next Suspension", type: "string", jsonPath: ".status.nextSuspensionTime", priority: 1 },
   { name: "Memory", type: "string", jsonPath: ".status.hibernation.state", priority: 1 },
+  { name: "Memory Bytes", type: "integer", jsonPath: ".status.hibernation.bytes", priority: 1 },
 ];
 
 export const sandboxDefinition: Definition = definition({

@@ -11,11 +11,11 @@ export const suspensionStrategy: JsonSchema = described(
       oneOf("Stop", "StayAwake"),
     ),
     timeoutSeconds: described(
-      `With type Hibernate: maximum time to capture the memory, in seconds. Default: ${suspensionStrategyDefaults.timeoutSeconds}.`,
+      `With type Hibernate: maximum time to capture the memory, in seconds. More than 60 counts as 60. Default: ${suspensionStrategyDefaults.timeoutSeconds}.`,
       { ...int32, minimum: 1 },
     ),
     type: described(
-      `Stop: a suspension ends the processes, and their memory is lost. Hibernate: it keeps their memory where the node can do that. This release cannot do it on any node: onFailure says what happens instead, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
+      `Stop: a suspension ends the processes, and their memory is lost. Hibernate: it keeps their memory where the node can do that. Experimental: only with --hibernation of the controller, and an agent on the node. Else onFailure says what happens instead, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
       oneOf("Stop", "Hibernate"),
     ),
   }),

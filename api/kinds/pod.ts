@@ -19,6 +19,7 @@ export interface PodSpec {
   readonly activeDeadlineSeconds?: number;
   readonly readinessGates?: readonly { readonly conditionType: string }[];
   readonly schedulingGates?: readonly { readonly name: string }[];
+  readonly affinity?: object;
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly hostname?: string;
   readonly hostNetwork?: boolean;

@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { isSystemReservedKey, normalizedCreator } from "./keys.ts";
 
 describe("a key of a Pod template", () => {
-  it.each(["agents.x-k8s.io/anything", "extensions.agents.x-k8s.io/anything", "opentelemetry.io/trace-context"])(
-    "%s is reserved for the system",
-    (key) => {
-      expect(isSystemReservedKey(key)).toBe(true);
-    },
-  );
+  it.each([
+    "agents.x-k8s.io/anything",
+    "extensions.agents.x-k8s.io/anything",
+    "opentelemetry.io/trace-context",
+    "hibernation.rouse.dev/image",
+  ])("%s is reserved for the system", (key) => {
+    expect(isSystemReservedKey(key)).toBe(true);
+  });
 
   it.each([
     "api.agents.x-k8s.io/v1alpha1-sandbox-state",

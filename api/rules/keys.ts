@@ -1,5 +1,6 @@
 // Every label and annotation that the system writes or reads. The name of the constant says label or annotation,
 // because one key is both.
+import { hibernationGroup } from "../kinds/memory-image.ts";
 import { agentsGroup, extensionsGroup } from "../kinds/sandbox.ts";
 
 /** Hash of the Sandbox's name, on everything a Sandbox owns; the selector of its Service and of its status. */
@@ -57,6 +58,13 @@ export const templateGoneAnnotation = "rouse.agents.x-k8s.io/template-gone";
 /** On an EndpointSlice: the mapping of activator ports to ports of a sandbox, as JSON; see `TcpFront`. */
 export const tcpFrontAnnotation = "rouse.agents.x-k8s.io/tcp-front";
 
+/** On a Pod: the MemoryImage that it is to be restored from. The shim on the node reads it. */
+export const memoryImageAnnotation = "hibernation.rouse.dev/image";
+/** On a Pod: the hash of what it runs. */
+export const runHashAnnotation = "hibernation.rouse.dev/run-hash";
+/** On a MemoryImage: why it is not to be used for a Pod any more, in one word. */
+export const givenUpAnnotation = "hibernation.rouse.dev/given-up";
+
 /** On a pool created by the migration from `v1alpha1`. */
 export const migrationShadowAnnotation = "agents.x-k8s.io/migration-shadow";
 /** On such a pool: the template that it represents. */
@@ -73,9 +81,11 @@ export const v1alpha1StateAnnotations = {
 /** On a `v1alpha1` SandboxTemplate: the policy that only `v1beta1` has a field for. */
 export const volumeClaimTemplatesPolicyAnnotation = "api.agents.x-k8s.io/v1beta1-volume-claim-templates-policy";
 
+const reservedPrefixes = [agentsGroup, extensionsGroup, hibernationGroup].map((group) => `${group}/`);
+
 /** Whether a key of a Pod template is not copied to the Pod, because the system reserves it. */
 export function isSystemReservedKey(key: string): boolean {
-  return key.startsWith(`${agentsGroup}/`) || key.startsWith(`${extensionsGroup}/`) || key === traceContextAnnotation;
+  return reservedPrefixes.some((prefix) => key.startsWith(prefix)) || key === traceContextAnnotation;
 }
 
 const knownCreators: readonly string[] = ["go-client", "python-client", "controller"];

@@ -17,6 +17,7 @@ describe("the controller's command line", () => {
       sandboxWorkers: 100,
       sandboxWriteBehindMs: 0,
       sandboxEvents: true,
+      hibernation: false,
       extensions: undefined,
       webhook: {
         port: 9443,

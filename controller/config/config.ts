@@ -46,6 +46,8 @@ export interface ControllerConfig {
   readonly sandboxWorkers: number;
   readonly sandboxWriteBehindMs: number;
   readonly sandboxEvents: boolean;
+  /** Whether node agents capture memory. */
+  readonly hibernation: boolean;
   /** Undefined: only Sandboxes are reconciled. */
   readonly extensions: ExtensionsConfig | undefined;
   /** Undefined: no webhook; the CRDs are used without conversion. */
@@ -100,6 +102,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     sandboxWorkers: values["sandbox-concurrent-workers"],
     sandboxWriteBehindMs: values["sandbox-write-behind-window"],
     sandboxEvents: !values["disable-sandbox-events"],
+    hibernation: values.hibernation,
     extensions: extensionsConfigOf(values),
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     activators: activatorsOf(values),

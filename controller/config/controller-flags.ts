@@ -55,6 +55,10 @@ export const controllerFlags = {
     0,
     "how long the controller gathers changes of Pod metadata before it writes them; more than 1s counts as 1s",
   ),
+  hibernation: flag.boolean(
+    false,
+    "experimental: have the agents of the nodes keep the memory of sandboxes with suspensionStrategy.type Hibernate; needs the kind MemoryImage and the permission to write it",
+  ),
   "disable-sandbox-events": flag.boolean(false, "do not record events about Sandboxes"),
 
   "activator-namespace": flag.string(

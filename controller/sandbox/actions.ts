@@ -1,9 +1,12 @@
 import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
+import type { ImageAction } from "../suspension/hibernation/decide-images.ts";
+import type { LossReason } from "../suspension/hibernation/restore.ts";
 
 /** The part of a sandbox that an action concerns; a failure in one part does not stop the others. */
-export type Part = "claims" | "pod" | "podName" | "service" | "sandbox";
+export type Part = "claims" | "pod" | "podName" | "service" | "sandbox" | "memory";
 
 type MergePatch = Readonly<Record<string, unknown>>;
 
@@ -13,7 +16,11 @@ export type Action =
   | { readonly do: "createPod"; readonly pod: Pod }
   | { readonly do: "adoptPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "patchPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
-  | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean }
+  /** `asSeen`: not if it has changed since, as by the scheduler. */
+  | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean; readonly asSeen?: true }
+  /** No Pod may go on from this memory any more. */
+  | { readonly do: "giveUpImage"; readonly image: Stored<MemoryImage>; readonly why: LossReason }
+  | ImageAction
   /** Undefined removes the annotation. */
   | { readonly do: "recordPodName"; readonly name: string | undefined }
   | { readonly do: "createService"; readonly service: Service }
@@ -36,6 +43,9 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   adoptPod: "pod",
   patchPod: "pod",
   deletePod: "pod",
+  giveUpImage: "pod",
+  createImage: "memory",
+  deleteImage: "memory",
   suspend: "pod",
   recordPodName: "podName",
   createService: "service",

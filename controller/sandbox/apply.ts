@@ -5,11 +5,12 @@ import {
   type Service,
   serviceType,
 } from "../../api/kinds/core.ts";
+import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
 import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { podNameAnnotation } from "../../api/rules/keys.ts";
+import { givenUpAnnotation, podNameAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
@@ -22,6 +23,8 @@ export interface SandboxWriters {
   readonly pods: OwnWrites<Pod, "sandboxHash">;
   readonly services: OwnWrites<Service>;
   readonly claims: OwnWrites<PersistentVolumeClaim>;
+  /** Absent: nothing captures memory here, and no action names an image. */
+  readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
 }
 
 export interface Applied {
@@ -114,7 +117,8 @@ function toStep(action: Action): "self" | "claims" | "pod" | "others" {
 
 function isPointless(action: Action, failures: readonly Failure[], undone: readonly Action[]): boolean {
   if (partOf(action) === "claims") return failedIn(failures, "claims");
-  if (startsPod(action)) return undone.some((other) => partOf(other) === "claims");
+  // Else the next Pod but one might go on from memory that was given up.
+  if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || other.do === "giveUpImage");
   return action.do === "recordPodName" && undone.some(startsPod);
 }
 
@@ -136,7 +140,7 @@ function withNameOfClaim(action: Action, message: string): string {
 async function perform(
   action: Action,
   sandbox: Stored<Sandbox>,
-  { client, sandboxes, pods, services, claims }: SandboxWriters,
+  { client, sandboxes, pods, services, claims, images }: SandboxWriters,
   signal: AbortSignal,
 ): Promise<"done" | "clashed"> {
   const to = <T extends KubeObject>(type: ResourceType<T>) => writerOf(client, type, signal);
@@ -151,7 +155,7 @@ async function perform(
     case "patchPod":
       return to(podType).patch(pods, action.pod, action.patch);
     case "deletePod":
-      return to(podType).delete(pods, action.pod, { mayBeGone: action.mayBeGone, asSeen: false });
+      return to(podType).delete(pods, action.pod, { mayBeGone: action.mayBeGone, asSeen: action.asSeen ?? false });
     case "recordPodName":
       return to(sandboxType).patch(sandboxes, sandbox, {
         metadata: { annotations: { [podNameAnnotation]: action.name ?? null } },
@@ -168,10 +172,20 @@ async function perform(
       return to(sandboxType).delete(sandboxes, sandbox, { mayBeGone: true, asSeen: true });
     case "confirmSandbox":
       return to(sandboxType).confirm(sandboxes, sandbox);
+    case "createImage":
+      return images ? to(memoryImageType).create(images, action.image) : "done";
+    case "giveUpImage":
+      return images ? to(memoryImageType).patch(images, action.image, giveUp(action)) : "done";
+    case "deleteImage":
+      return images ? to(memoryImageType).delete(images, action.image, { mayBeGone: true, asSeen: false }) : "done";
     case "refuse":
       throw new Refused(action.why);
   }
 }
+
+const giveUp = ({ image, why }: Extract<Action, { do: "giveUpImage" }>) => ({
+  metadata: { resourceVersion: image.metadata.resourceVersion, annotations: { [givenUpAnnotation]: why } },
+});
 
 /** The four writes and the read before a deletion, each seen by its store at once. */
 function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {

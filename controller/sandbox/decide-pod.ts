@@ -4,6 +4,8 @@ import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
+import { restoredFrom } from "../suspension/hibernation/images.ts";
+import { nextPodOf, scheduleLimitMs, waitsForItsNode } from "../suspension/hibernation/restore.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
 import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
@@ -63,7 +65,7 @@ function run(observed: Observed, found: OnePod): PodDecision {
 }
 
 function create(observed: Observed): readonly Action[] {
-  const pod = makePod(observed.sandbox);
+  const { pod, unusable } = nextPodOf(observed.sandbox, makePod(observed.sandbox), observed.memory);
   const { name = "" } = pod.metadata;
   // A wrong Pod name is removed first, so that it does not stay if the new Pod cannot be created. If the name is right,
   // the Pod is created at once.
@@ -71,19 +73,30 @@ function create(observed: Observed): readonly Action[] {
   if (observed.policyGap !== undefined) return [...wrong, refuse(observed.policyGap)];
   // The Pod would have other values than the Sandbox.
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
-  return [...wrong, { do: "createPod", pod }, ...recordName(observed, name)];
+  const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
+  return [...wrong, ...givenUp, { do: "createPod", pod }, ...recordName(observed, name)];
 }
 
 const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;
 
 /** The spec of a Pod is never changed: an edited template takes effect in the next Pod. */
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
+  const replaced = replaceUnplaced(observed, pod);
+  if (replaced) return { actions: replaced };
   const metadata = podMetadataPatch(observed.sandbox, pod);
   const name = recordName(observed, pod.metadata.name);
   if (!metadata) return { actions: name };
   const putOffMs = leftToWaitMs(observed.writeBehind);
   if (putOffMs > 0) return { actions: name, putOffMs };
   return { actions: [{ do: "patchPod", pod, patch: { metadata } }, ...name] };
+}
+
+/** The node of its memory takes no Pod now. The next one may run anywhere; the memory is given up before it is made. */
+function replaceUnplaced({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
+  if (!memory || !waitsForItsNode(pod) || memory.waitedMs < scheduleLimitMs) return undefined;
+  const image = memory.images.find(({ metadata }) => metadata.name === restoredFrom(pod.metadata));
+  const givenUp = image && ({ do: "giveUpImage", image, why: "NotScheduled" } as const);
+  return [...(givenUp ? [givenUp] : []), { do: "deletePod", pod, mayBeGone: true, asSeen: true }];
 }
 
 function leftToWaitMs({ windowMs, waitedMs = 0 }: WriteBehind): number {

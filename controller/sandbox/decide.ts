@@ -1,4 +1,5 @@
 import { ownershipOf } from "../ownership.ts";
+import { decideImages } from "../suspension/hibernation/decide-images.ts";
 import { type Action, startsPod } from "./actions.ts";
 import { decidePod } from "./decide-pod.ts";
 import { isDeletedOnExpiry, isExpired, isMarkedExpired } from "./expiry.ts";
@@ -6,6 +7,7 @@ import { findPod, ownedPods } from "./find-pod.ts";
 import type { Observed } from "./observed.ts";
 import { decideService } from "./service/decide-service.ts";
 import { decideVolumeClaims } from "./volumes/decide-volume-claims.ts";
+import { isUnclaimedMember } from "./write-priority.ts";
 
 /**
  * The course of one pass.
@@ -39,9 +41,17 @@ function decideChildren(observed: Observed): Decision {
   const service = findPod(observed).found === "several" ? [] : decideService(observed);
   return {
     course: "children",
-    actions: [...claims, ...pod.actions, ...service],
+    actions: [...claims, ...pod.actions, ...service, ...imagesOf(observed)],
     ...(pod.putOffMs !== undefined && { putOffMs: pod.putOffMs }),
   };
+}
+
+function imagesOf(observed: Observed): readonly Action[] {
+  const { sandbox, memory } = observed;
+  const found = findPod(observed);
+  if (!memory || found.found === "several") return [];
+  const pod = found.found === "owned" ? found.pod : undefined;
+  return decideImages({ sandbox, pod, isSpare: isUnclaimedMember(sandbox), seen: memory });
 }
 
 /** Objects of other owners stay, and so do the volumes. */

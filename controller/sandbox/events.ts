@@ -5,6 +5,7 @@ import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { unreadableTimesText } from "../../api/rules/timestamps.ts";
 import type { NewEvent } from "../../kube/events/event-recorder.ts";
 import type { MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
+import { isLossReason } from "../suspension/hibernation/restore.ts";
 import { type Failure, partOf } from "./actions.ts";
 import { isDeletedOnExpiry } from "./expiry.ts";
 
@@ -43,6 +44,8 @@ const eventSources: readonly ((transition: StatusTransition) => EventContent | u
   ready,
   suspended,
   memoryLost,
+  memoryKept,
+  woken,
   keptAwake,
   expired,
   unreadableTimes,
@@ -133,6 +136,39 @@ function memoryLost(transition: StatusTransition): EventContent | undefined {
   if (!losesMemory(transition)) return undefined;
   const note = `Sandbox is suspended without its memory: ${transition.hibernation?.message ?? ""}`;
   return { type: "Warning", reason: "MemoryNotKept", action: "Suspending", note };
+}
+
+/** A suspension has kept the memory. */
+export const keepsMemory = ({ sandbox, hibernation }: StatusTransition): boolean =>
+  hibernation?.state === "Hibernated" && sandbox.status?.hibernation?.state !== "Hibernated";
+
+function memoryKept(transition: StatusTransition): EventContent | undefined {
+  if (!keepsMemory(transition)) return undefined;
+  const { bytes, durationMilliseconds: tookMs, node = "" } = transition.hibernation ?? {};
+  const size = bytes === undefined ? "" : `: ${bytes} bytes`;
+  const time = tookMs === undefined ? "" : ` in ${tookMs} ms`;
+  const note = `Sandbox is suspended, and node ${node} has its memory${size}${time}`;
+  return { type: "Normal", reason: "MemoryKept", action: "Suspending", note };
+}
+
+/** How memory that was kept came into the next Pod, since this pass; undefined: it is not known now, or was before. */
+export function wakeOf({ sandbox, hibernation }: StatusTransition): Hibernation["lastWake"] {
+  const before = sandbox.status?.hibernation;
+  const isNew = before?.state === "Hibernated" || (before?.state === undefined && before?.lastWake === undefined);
+  const wake = isNew && hibernation?.state === undefined ? hibernation?.lastWake : undefined;
+  return wake?.mode === "Restored" || isLossReason(wake?.reason) ? wake : undefined;
+}
+
+function woken(transition: StatusTransition): EventContent | undefined {
+  const wake = wakeOf(transition);
+  if (!wake) return undefined;
+  const { mode, reason, durationMilliseconds: tookMs } = wake;
+  if (mode === "Anew") {
+    const note = `Sandbox was started anew, without the memory that was kept: ${reason ?? ""}`;
+    return { type: "Warning", reason: "MemoryLost", action: "Resuming", note };
+  }
+  const note = `Sandbox goes on with its memory${tookMs === undefined ? "" : `: restored in ${tookMs} ms`}`;
+  return { type: "Normal", reason: "MemoryRestored", action: "Resuming", note };
 }
 
 function keptAwake(transition: StatusTransition): EventContent | undefined {

@@ -43,6 +43,7 @@ export function observe(
     sandbox,
     pods,
     memoryRefusal: memoryRefusalOf({ sandbox, pods }, views.memory),
+    memory: views.memory.seen?.(sandbox, pods),
     service: views.services.get(key),
     claims: claimsOf(sandbox, views),
   };

@@ -2,7 +2,7 @@ import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import type { MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
+import type { MemoryRefusal, SeenImages } from "../suspension/hibernation/memory-provider.ts";
 
 /** A snapshot of everything in the stores about one sandbox. */
 export interface Observed {
@@ -15,6 +15,8 @@ export interface Observed {
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;
   /** Why its memory cannot be kept over a suspension; absent: it can, or is not to be kept. */
   readonly memoryRefusal?: MemoryRefusal | undefined;
+  /** Its MemoryImages; absent: nothing captures memory here. */
+  readonly memory?: SeenImages | undefined;
   readonly writeBehind: WriteBehind;
   /** Whether activators are configured, to which the Service of a sandbox may lead. */
   readonly hasActivators: boolean;

@@ -1,4 +1,5 @@
 import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
@@ -15,6 +16,7 @@ import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import { AgentMemory } from "../suspension/hibernation/agent-memory.ts";
 import type { MemoryProvider } from "../suspension/hibernation/memory-provider.ts";
 import type { IdleWatch } from "../suspension/idle/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
@@ -35,6 +37,8 @@ export interface SandboxInformers {
   readonly pods: Informer<Pod, "sandboxHash">;
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
+  /** Undefined: no node agents capture memory. */
+  readonly images?: Informer<MemoryImage, "sandboxUid"> | undefined;
 }
 
 export interface SandboxControllerOptions {
@@ -66,10 +70,15 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const { client, informers, clock, events, lifecycleMetrics: metrics, clusterDomain, writeBehindWindowMs } = options;
   const stores = new DisposableStack();
   const writers = openWriters(stores, options);
-  const views = { ...writers, labelledPods: informers.pods.store, memory: options.memory };
+  const views = { ...writers, labelledPods: informers.pods.store, memory: memoryOf(stores, writers, options) };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
-    ...{ sandboxes: writers.sandboxes, pods: writers.pods, read: (key: string) => observe(key, views) },
+    ...{
+      sandboxes: writers.sandboxes,
+      pods: writers.pods,
+      images: writers.images,
+      read: (key: string) => observe(key, views),
+    },
   });
   const { suspender, idleWatch } = suspending;
   if (idleWatch) stores.use(keepWatching(idleWatch, informers));
@@ -128,7 +137,16 @@ function openWriters(stores: DisposableStack, { client, informers, clock }: Sand
     pods: stores.use(new OwnWrites(informers.pods, clock)),
     services: stores.use(new OwnWrites(informers.services, clock)),
     claims: stores.use(new OwnWrites(informers.claims, clock)),
+    images: informers.images && stores.use(new OwnWrites(informers.images, clock)),
   };
+}
+
+/** Node agents keep memory where they are enabled; else whatever was given. */
+function memoryOf(stores: DisposableStack, writers: SandboxWriters, options: SandboxControllerOptions): MemoryProvider {
+  const { clock, informers, memory } = options;
+  if (!informers.images || !writers.images) return memory;
+  const { sandboxes, images } = writers;
+  return stores.use(new AgentMemory({ images, store: informers.images.store, sandboxes, clock }));
 }
 
 /**
@@ -137,7 +155,7 @@ function openWriters(stores: DisposableStack, { client, informers, clock }: Sand
  */
 function sourcesOf(
   informers: SandboxInformers,
-  { sandboxes, pods, services, claims }: SandboxWriters,
+  { sandboxes, pods, services, claims, images }: SandboxWriters,
   idleWatch: IdleWatch | undefined,
 ): readonly Source[] {
   return [
@@ -145,9 +163,10 @@ function sourcesOf(
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
     claimChanges(informers.claims, informers.sandboxes),
+    ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
-    ...[pods, services, claims].map(
+    ...[pods, services, claims, ...(images ? [images] : [])].map(
       (children) => (enqueue: (key: string) => void) =>
         children.onForgotten((child) => ownerKeys(child).forEach(enqueue)),
     ),

@@ -1,3 +1,4 @@
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -35,7 +36,9 @@ export interface SuspendingOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
-  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal"> | undefined;
+  /** Undefined: nothing captures memory. */
+  readonly images: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
+  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal" | "memory"> | undefined;
   /** Undefined: none are configured, and no sandbox is suspended for inactivity. */
   readonly activators: Activators | undefined;
   readonly events: EventRecorder | undefined;

@@ -65,13 +65,12 @@ export class SuspensionMetrics {
     this.#sealed.inc({ cause });
   }
 
-  completed(
-    cause: SuspensionCause,
-    sealedForMs: number,
-    { cut, unasked }: { readonly cut: number; readonly unasked: number },
-  ): void {
+  completed(cause: SuspensionCause, sealedForMs: number): void {
     this.#handshakes.inc({ outcome: "completed" });
     this.#drain.observe({ cause }, sealedForMs / 1_000);
+  }
+
+  cut({ cut, unasked }: { readonly cut: number; readonly unasked: number }): void {
     if (cut > 0) this.#cut.inc(cut);
     if (unasked > 0) this.#unasked.inc();
   }

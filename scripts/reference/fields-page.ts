@@ -2,7 +2,10 @@ import { autoFields, autoStatusFields } from "../../api/crd/auto-fields.ts";
 import type { JsonSchema } from "../../api/crd/json-schema.ts";
 import { memoryImageDefinition } from "../../api/crd/memory-image.ts";
 import {
+  givenUpAnnotation,
+  memoryImageAnnotation,
   policyTemplateAnnotation,
+  runHashAnnotation,
   sealedPodAnnotation,
   suspensionCauseAnnotation,
   tcpFrontAnnotation,
@@ -36,6 +39,17 @@ const annotations = [
     sealedPodAnnotation,
     "Sandbox",
     "The Pod that is about to be deleted, and since when, as JSON. Written by the controller; activators send nothing to that Pod.",
+  ],
+  [
+    runHashAnnotation,
+    "Pod",
+    "A hash of what the Pod runs, for hibernation. Written by the controller with --hibernation. It never copies annotations of this group from a template.",
+  ],
+  [memoryImageAnnotation, "Pod", "The MemoryImage that the Pod is to be restored from. Written by the controller."],
+  [
+    givenUpAnnotation,
+    "MemoryImage",
+    "No Pod goes on from this memory any more; the value is the reason. Written by the controller.",
   ],
   [
     policyTemplateAnnotation,

@@ -1,5 +1,5 @@
 import { code, page, table } from "./markdown.ts";
-import { claimReadyReasons, eventReasons, memoryReasons, sandboxConditionReasons } from "./reasons.ts";
+import { claimReadyReasons, eventReasons, lossMeanings, memoryReasons, sandboxConditionReasons } from "./reasons.ts";
 
 export function reasonsPage(): string {
   const conditions = Object.entries(sandboxConditionReasons).flatMap(([type, reasons]) =>
@@ -18,6 +18,12 @@ export function reasonsPage(): string {
     table(
       ["Reason", "Meaning"],
       Object.entries(memoryReasons).map(([reason, meaning]) => [code(reason), meaning]),
+    ),
+    "## Why memory that was kept is not restored",
+    "In `status.hibernation.lastWake`, in the event `MemoryLost`, and as a label of `rouse_hibernation_wakes_total`.",
+    table(
+      ["Reason", "Meaning"],
+      Object.entries(lossMeanings).map(([reason, meaning]) => [code(reason), meaning]),
     ),
     "## Condition Ready of a SandboxClaim",
     "It also passes on the reasons of its Sandbox. With `SandboxSuspended` it is True if the sandbox is suspended for inactivity and a connection wakes it.",

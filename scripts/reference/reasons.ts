@@ -1,5 +1,6 @@
 import type { ClaimReadyReason, ReasonOf, SandboxConditionType } from "../../api/rules/conditions.ts";
 import type { RefusalReason } from "../../controller/suspension/hibernation/memory-provider.ts";
+import type { LossReason } from "../../controller/suspension/hibernation/restore.ts";
 
 /** Where a reason appears, and its meaning for a reader of `kubectl describe`. */
 interface Reason {
@@ -33,6 +34,19 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     on: "Sandbox",
     means:
       "It has suspensionStrategy.type Hibernate and is suspended without its memory; the text names all reasons. status.hibernation has them too.",
+  },
+  MemoryKept: {
+    on: "Sandbox",
+    means: "It is suspended, and its memory is on its node; the text has the size and the duration of the capture.",
+  },
+  MemoryLost: {
+    on: "Sandbox",
+    means:
+      "Its memory was kept, and its new Pod does not have it: its processes were started anew. The text has the reason, as in status.hibernation.lastWake.",
+  },
+  MemoryRestored: {
+    on: "Sandbox",
+    means: "Its processes go on with their memory in a new Pod.",
   },
   MultiplePods: {
     on: "Sandbox",
@@ -176,9 +190,32 @@ export const memoryReasons: Meanings<RefusalReason> = {
   EphemeralContainers: "The Pod has ephemeral containers, as after kubectl debug.",
   PostStartHook: "A container of the Pod has a postStart hook.",
   Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
-  NoProvider: "No node agent is installed: always true in this release.",
+  NoProvider: "The controller runs without --hibernation.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
+  PodTooOld:
+    "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
+  NoAnswer: "The agent of the node has not answered, or there is none on this node.",
+  AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
+  CaptureFailed:
+    "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
+  AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
+  ImageLost: "The memory was kept, and the node has lost it during the sleep.",
   NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
+};
+
+/** Reasons in `status.hibernation.lastWake` of a Sandbox whose memory was kept, and was not restored. */
+export const lossMeanings: Meanings<LossReason> = {
+  RunChanged:
+    "What the sandbox runs has changed since the capture: image, command, environment, volumes, limits or another part of its Pod template. It starts anew from the new template.",
+  NotRecorded:
+    "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
+  SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
+  AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
+  NotScheduled: "The node that has the memory took no Pod within 1 s.",
+  ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
+  RestoreFailed: "gVisor could not restore the memory.",
+  RestoreRefused: "The shim on the node refused the memory: it is missing, incomplete, used, or of another gVisor.",
+  NoProvider: "The controller runs without --hibernation now.",
 };
 
 /** Reasons of the condition Ready of a SandboxClaim, beside those of its Sandbox. */

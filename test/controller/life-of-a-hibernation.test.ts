@@ -122,21 +122,23 @@ describe("a sandbox that would rather stay awake than lose its memory", () => {
 });
 
 /** Sleeps and wakes a sandbox with this strategy; returns the calls but for the status, and what the provider was asked. */
-async function sleepAndWake(suspensionStrategy: SuspensionStrategy | undefined) {
+async function sleepAndWake(suspensionStrategy: SuspensionStrategy | undefined, flags: readonly string[] = []) {
   const preflight = vi.fn(noProvider.preflight);
-  await using lab = await openSandboxLab({ memory: { preflight } });
+  await using lab = await openSandboxLab({ memory: { preflight }, flags });
   await lab.create({ podTemplate: gvisor, ...(suspensionStrategy && { suspensionStrategy }) });
   await lab.untilCondition("Ready", { status: "True" });
   await lab.change({ operatingMode: "Suspended" });
   const asleep = await lab.untilCondition("Suspended", { status: "True" });
   await lab.change({ operatingMode: "Running" });
   const awake = await lab.untilCondition("Ready", { status: "True" });
-  const children = ["Pod", "Sandbox", "Service", "PersistentVolumeClaim"];
+  const children = ["Pod", "Sandbox", "Service", "PersistentVolumeClaim", "MemoryImage"];
   const calls = lab.client.calls
     .filter(({ kind, subresource, verb }) => children.includes(kind) && subresource !== "status" && verb !== "list")
-    .map(({ verb, kind, name, body }) => ({ verb, kind, name, spec: verb === "create" && (body as Pod).spec }));
+    .map(({ verb, kind, name, body }) => ({ verb, kind, name, pod: verb === "create" && partsOf(body as Pod) }));
   return { calls, asked: preflight.mock.calls.length, asleep: asleep.status, awake: awake.status };
 }
+
+const partsOf = ({ spec, metadata: { annotations } }: Pod) => ({ spec, annotations });
 
 describe("without activators", () => {
   it("a suspension by a person tells that the memory is lost", async () => {
@@ -158,6 +160,9 @@ describe("without activators", () => {
       ]);
       // Nor does the strategy itself take any call, as long as nothing can keep memory.
       expect(told.calls).toEqual(calls);
+      const withAgents = await sleepAndWake(strategy, ["--hibernation"]);
+      expect(withAgents.calls).toEqual(calls);
+      expect(withAgents.awake).not.toHaveProperty("hibernation");
     }
   });
 });

@@ -187,6 +187,9 @@ function perform(
       if (!around.rejectsSeals || !isUndone) return isSealed;
       return [...isSealed, ...wrote("writes Running back: its seal is rejected", ...undone(world, sandbox))];
     }
+    case "capture":
+    case "giveUpCapture":
+      return [];
     case "deletePod":
       return deletePod(world, index, step, sealOf(sandbox)?.cause === "Person" && sealedForMs > 0);
     case "unseal":

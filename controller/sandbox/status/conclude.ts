@@ -5,9 +5,10 @@ import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
 import { ownershipOf } from "../../ownership.ts";
 import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
+import { scheduleLimitMs, waitsForItsNode } from "../../suspension/hibernation/restore.ts";
 import type { ActivityTimes } from "../../suspension/idle/times/activity-times.ts";
 import type { PortShortageFact } from "../../tcp-front/port-shortages.ts";
-import { type Failure, failedIn } from "../actions.ts";
+import { type Failure, failedIn, partOf } from "../actions.ts";
 import type { Course } from "../decide.ts";
 import { expiryRecheckMs, isExpired } from "../expiry.ts";
 import { findPod } from "../find-pod.ts";
@@ -59,8 +60,16 @@ export function conclude(ended: Ended): Conclusion {
     const conditions = withoutCondition(status.conditions, "PodScheduled");
     return { status: { ...status, conditions: expired(conditions, observed) }, recheckAfterMs: afterMarkingMs };
   }
-  const recheckAfterMs = expiryRecheckMs(observed.sandbox, observed.now);
-  return { status, ...(recheckAfterMs !== undefined && { recheckAfterMs }) };
+  const rechecks = [expiryRecheckMs(observed.sandbox, observed.now), placementRecheckMs(observed)];
+  const dueMs = rechecks.filter((delayMs) => delayMs !== undefined);
+  return { status, ...(dueMs.length > 0 && { recheckAfterMs: Math.min(...dueMs) }) };
+}
+
+/** Until a Pod that waits for the node of its memory is replaced. */
+function placementRecheckMs(observed: Observed): number | undefined {
+  const pod = seePod(observed);
+  if (!observed.memory || pod.is !== "owned" || !waitsForItsNode(pod.pod)) return undefined;
+  return Math.max(scheduleLimitMs - observed.memory.waitedMs, 1);
 }
 
 /** Nothing is suspended and no port is assigned any more, so no condition may say that this is blocked. */
@@ -77,7 +86,9 @@ function tornDown({ observed, failures, unfinished = false }: Ended): SandboxSta
 }
 
 function describeChildren(ended: Ended): SandboxStatus {
-  const { observed, failures, clusterDomain, activityTimes, heldUp } = ended;
+  const { observed, clusterDomain, activityTimes, heldUp } = ended;
+  // A sandbox is Ready also if a MemoryImage could not be made. Its memory cannot be kept then, which is told when it sleeps.
+  const failures = ended.failures.filter(({ action }) => partOf(action) !== "memory");
   const { sandbox, suspending } = observed;
   const { name, namespace = "" } = sandbox.metadata;
   const { status: before = {} } = sandbox;
@@ -94,7 +105,7 @@ function describeChildren(ended: Ended): SandboxStatus {
     lastActivityTime: times.lastActivityTime,
     nextSuspensionTime: times.nextSuspensionTime,
     ...(keepsService ? { service: before.service, serviceFQDN: before.serviceFQDN } : serviceNow),
-    hibernation: hibernationOf({ sandbox, pod, refusal: observed.memoryRefusal }),
+    hibernation: hibernationOf({ sandbox, pod, refusal: observed.memoryRefusal, memory: observed.memory }),
     conditions: withHeldUp(conditionsOf(seen, ended), heldUp, observed),
     selector,
     podIPs: pod.is === "owned" ? podIps(pod.pod) : undefined,

@@ -1,9 +1,14 @@
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
 import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
-import type { MemoryRefusal } from "../../suspension/hibernation/memory-provider.ts";
+import { captureFailure, captureOf } from "../../suspension/hibernation/capture.ts";
+import { holdsMemory, imageOfPod, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
+import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/memory-provider.ts";
+import { type LossReason, lossOf } from "../../suspension/hibernation/restore.ts";
 import { isToHibernate } from "../../suspension/hibernation/strategy.ts";
 import type { SeenPod } from "./condition-facts.ts";
 
@@ -13,6 +18,8 @@ export interface SeenMemory {
   readonly pod: SeenPod;
   /** Undefined: it could be kept. */
   readonly refusal: MemoryRefusal | undefined;
+  /** Absent: nothing captures memory here. */
+  readonly memory?: SeenImages | undefined;
 }
 
 /**
@@ -23,12 +30,13 @@ export function hibernationOf(seen: SeenMemory): Hibernation | undefined {
   const { sandbox } = seen;
   if (!isToHibernate(sandbox.spec)) return undefined;
   const before = sandbox.status?.hibernation;
-  if (isLosingMemory(seen)) return before?.state ? before : stopped(seen);
-  return before?.state && hasNewLife(seen) ? awake(before) : before;
+  if (isLosingProcesses(seen)) return before?.state ? before : asleep(seen);
+  if (hasNewLife(seen)) return before?.state === "Stopped" ? awake(before) : woken(seen, before);
+  return before?.state === "Hibernated" && hasLostImage(seen) ? stopped(seen, lostImage) : before;
 }
 
-/** No capture is made in this release, so a Pod that goes takes its memory with it. */
-function isLosingMemory({ sandbox, pod }: SeenMemory): boolean {
+/** A Pod that goes takes the memory with it that was not captured before. */
+function isLosingProcesses({ sandbox, pod }: SeenMemory): boolean {
   if (pod.is === "owned") {
     const { uid, deletionTimestamp } = pod.pod.metadata;
     const isSuspended = effectiveOperatingMode(sandbox.spec) === "Suspended";
@@ -39,16 +47,83 @@ function isLosingMemory({ sandbox, pod }: SeenMemory): boolean {
   return findCondition(sandbox.status?.conditions, "Suspended")?.status === "False";
 }
 
-function hasNewLife({ sandbox, pod }: SeenMemory): boolean {
+type LivePod = Extract<SeenPod, { is: "owned" }>;
+
+function hasNewLife(seen: SeenMemory): seen is SeenMemory & { readonly pod: LivePod } {
+  const { sandbox, pod } = seen;
   if (pod.is !== "owned" || effectiveOperatingMode(sandbox.spec) !== "Running") return false;
   return sealOf(sandbox) === undefined && pod.pod.metadata.deletionTimestamp === undefined;
 }
 
 const notCaptured: MemoryRefusal = { reason: "NotCaptured", message: "the memory was not captured" };
+const lostImage: MemoryRefusal = { reason: "ImageLost", message: "the node has lost the memory" };
 
-function stopped({ sandbox, refusal = notCaptured }: SeenMemory): Hibernation {
-  const lastWake = sandbox.status?.hibernation?.lastWake;
-  return { state: "Stopped", reason: refusal.reason, message: refusal.message, ...(lastWake && { lastWake }) };
+/** Undefined while the capture is still to come. */
+function asleep(seen: SeenMemory): Hibernation | undefined {
+  const { sandbox, pod, memory, refusal } = seen;
+  const uid = pod.is === "owned" ? pod.pod.metadata.uid : sealOf(sandbox)?.podUid;
+  const image = memory && (uid === undefined ? memory.images.find(holdsMemory) : imageOfPod(memory.images, uid));
+  if (!image) return stopped(seen, refusal);
+  if (holdsMemory(image)) return hibernated(seen, image);
+  if (pod.is === "owned" && isStillToCome(seen, image)) return sandbox.status?.hibernation;
+  return stopped(seen, captureFailure(image) ?? refusal);
 }
 
+function isStillToCome({ pod, memory, refusal }: SeenMemory, image: MemoryImage): boolean {
+  if (pod.is !== "owned" || pod.pod.metadata.deletionTimestamp) return false;
+  const { is } = captureOf(memory, image.spec.podUID, refusal);
+  return is === "due" || is === "underWay";
+}
+
+const withLastWake = ({ sandbox }: SeenMemory): Pick<Hibernation, "lastWake"> => {
+  const lastWake = sandbox.status?.hibernation?.lastWake;
+  return lastWake ? { lastWake } : {};
+};
+
+function hibernated(seen: SeenMemory, { spec, status = {} }: MemoryImage): Hibernation {
+  const { bytes, capturedAt, durations = {} } = status;
+  const { freezeMs = 0, writeMs = 0, syncMs = 0, hashMs = 0 } = durations;
+  return {
+    state: "Hibernated",
+    node: spec.nodeName,
+    ...(bytes !== undefined && { bytes }),
+    ...(capturedAt !== undefined && { capturedAt }),
+    ...(status.durations && { durationMilliseconds: freezeMs + writeMs + syncMs + hashMs }),
+    ...withLastWake(seen),
+  };
+}
+
+const stopped = (seen: SeenMemory, { reason, message }: MemoryRefusal = notCaptured): Hibernation => ({
+  ...{ state: "Stopped", reason, message },
+  ...withLastWake(seen),
+});
+
+/** While it sleeps, the only image that holds memory is its own. */
+const hasLostImage = ({ sandbox, pod, memory }: SeenMemory): boolean =>
+  memory !== undefined &&
+  pod.is === "none" &&
+  effectiveOperatingMode(sandbox.spec) === "Suspended" &&
+  !memory.images.some(holdsMemory);
+
 const awake = ({ reason }: Hibernation): Hibernation => ({ lastWake: { mode: "Anew", ...(reason && { reason }) } });
+
+const anew = (reason: LossReason): Hibernation => ({ lastWake: { mode: "Anew", reason } });
+
+/** What a running sandbox got of memory that was kept. As long as the node has not said it, nothing is told. */
+function woken(seen: SeenMemory & { readonly pod: LivePod }, before: Hibernation | undefined): Hibernation | undefined {
+  const { pod, memory } = seen;
+  const image = imageAskedFor(pod.pod, memory);
+  if (before?.state === undefined && (before?.lastWake || !image)) return before;
+  if (!image) return restoredFrom(pod.pod.metadata) === undefined ? anew(lossOf(memory)) : undefined;
+  const restore = restoreOf(image, pod.pod.metadata.uid ?? "");
+  if (restore?.outcome === "Restored") {
+    const { durationMs } = restore;
+    return { lastWake: { mode: "Restored", ...(durationMs !== undefined && { durationMilliseconds: durationMs }) } };
+  }
+  if (restore) return anew(restore.outcome === "Refused" ? "RestoreRefused" : "RestoreFailed");
+  // Without a node the Pod may still be replaced, and the memory is where it was.
+  return pod.pod.spec?.nodeName ? undefined : before;
+}
+
+const imageAskedFor = ({ metadata }: Pod, memory: SeenImages | undefined): Stored<MemoryImage> | undefined =>
+  memory?.images.find((image) => image.metadata.name === restoredFrom(metadata));

@@ -1,3 +1,4 @@
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
@@ -13,6 +14,7 @@ import {
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { recordedPodName } from "../../sandbox/find-pod.ts";
 import { loadOf, type Reply, reasonToStayAwake } from "../activators/activator-replies.ts";
+import { type Capture, hasBegun } from "../hibernation/capture.ts";
 import type { MemoryRefusal } from "../hibernation/memory-provider.ts";
 import { refusalToSleep } from "../hibernation/strategy.ts";
 
@@ -47,6 +49,10 @@ export interface Situation {
   readonly causeIsFinal?: boolean;
   /** Why its memory cannot be kept; absent: it can, or is not to be kept. */
   readonly memoryRefusal?: MemoryRefusal | undefined;
+  /** Whether activators are configured. Absent: they are. Without any, only a capture comes before the deletion. */
+  readonly hasActivators?: boolean;
+  /** How far the capture of `pod` is; absent: nothing captures memory. */
+  readonly capture?: Capture;
   /** Milliseconds since the seal; 0 without a seal. */
   readonly sealedForMs: number;
   /** How long an activator whose Pod is Ready may be silent, before a seal, until it counts for nothing. */
@@ -70,8 +76,25 @@ export type SuspensionStep =
   | { readonly do: "askPromises"; readonly podUid: string }
   /** Undefined: a watch event triggers the next pass. */
   | { readonly do: "wait"; readonly on: string; readonly recheckAfterMs: number | undefined }
+  | BeginCapture
+  | GiveUpCapture
   | DeletePod
   | { readonly do: "unseal"; readonly podUid: string };
+
+/** The agent of the node freezes the Pod and writes its memory. From now on the Pod can only be deleted. */
+export interface BeginCapture {
+  readonly do: "capture";
+  readonly image: Stored<MemoryImage>;
+  /** As of `DeletePod`: what the freeze interrupts. */
+  readonly cut: number;
+  readonly unasked: number;
+}
+
+/** The agent has not ended the capture in time. Whatever it captures now does not count. */
+export interface GiveUpCapture {
+  readonly do: "giveUpCapture";
+  readonly image: Stored<MemoryImage>;
+}
 
 export interface DeletePod {
   readonly do: "deletePod";
@@ -111,7 +134,16 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   }
   // A Pod that another client has deleted cannot be kept.
   if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
-  return causeOf(sandbox) === "Person" ? seal(situation, pod, "Person") : fallAsleep(situation, pod);
+  if (situation.hasActivators === false) return captureAlone(situation, pod);
+  const cause = causeOf(sandbox);
+  // A frozen Pod that has lost its seal is not asked about again.
+  return cause === "Person" || hasBegun(situation.capture) ? seal(situation, pod, cause) : fallAsleep(situation, pod);
+}
+
+/** There is nobody to promise anything. A Pod that is not captured is deleted like any child. */
+function captureAlone({ capture }: Situation, pod: OwnPod): SuspensionStep {
+  if (capture?.is === "due") return { do: "capture", image: capture.image, cut: 0, unasked: 0 };
+  return (capture && whileFrozen(capture, { podName: pod.name, podUid: pod.uid })) ?? { do: "nothing" };
 }
 
 /** A store that is behind would have a Pod sealed that is gone, and two controllers seal and unseal it in turns. */
@@ -119,12 +151,14 @@ const seal = ({ podIsFresh }: Situation, pod: OwnPod, cause: SuspensionCause): S
   podIsFresh ? { do: "seal", pod, cause } : { do: "readPod", podName: pod.name };
 
 /**
- * A running sandbox whose Pod is fenced has lost its seal, as by a client that replaces the whole object. Its cause is unknown,
+ * A running sandbox whose Pod is fenced or frozen has lost its seal, as by a client that replaces the whole object. Its cause is unknown,
  * and a person decided that it runs: so its drain has an end.
  */
 function sealAgain(situation: Situation): SuspensionStep {
-  const { pod, podIsFenced } = situation;
-  return pod && podIsFenced && !pod.terminating ? seal(situation, pod, "Person") : { do: "nothing" };
+  const { pod, podIsFenced, capture } = situation;
+  return pod && (podIsFenced || hasBegun(capture)) && !pod.terminating
+    ? seal(situation, pod, "Person")
+    : { do: "nothing" };
 }
 
 const recordedName = (sandbox: Stored<Sandbox>): string => recordedPodName(sandbox) || sandbox.metadata.name;
@@ -162,12 +196,18 @@ function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
 const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && sealed.cause !== "Person";
 
-function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): SuspensionStep {
+function drain({ sandbox, round, sealedForMs, capture }: Situation, sealed: Seal): SuspensionStep {
   const { podUid, podName } = sealed;
+  const isFrozen = capture && whileFrozen(capture, sealed);
+  if (isFrozen) return isFrozen;
   if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
   const { inFlight, ignored, unknown, unasked } = loadOf(round.replies, sealedForMs);
   const all = inFlight + ignored;
-  const end: DeletePod = { do: "deletePod", podName, podUid, cut: all, unasked };
+  const load = { cut: all, unasked };
+  const end: SuspensionStep =
+    capture?.is === "due"
+      ? { do: "capture", image: capture.image, ...load }
+      : { do: "deletePod", podName, podUid, ...load };
   if (all === 0 && !unknown) return end;
   const againMs = recountMs(sandbox, sealedForMs);
   const on = all > 0 ? `${all} in flight` : "an activator to answer";
@@ -177,6 +217,18 @@ function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): Suspen
   if (!hasEnd) return { do: "wait", on, recheckAfterMs: againMs };
   if (leftMs <= 0) return end;
   return { do: "wait", on, recheckAfterMs: Math.min(leftMs, againMs) };
+}
+
+/** A capture begins when nothing is in flight any more, or when the drain has ended. So no activator is asked again. */
+function whileFrozen(
+  capture: Capture,
+  { podName, podUid }: Pick<Seal, "podName" | "podUid">,
+): SuspensionStep | undefined {
+  if (capture.is === "over") return { do: "deletePod", podName, podUid, cut: 0, unasked: 0 };
+  if (capture.is !== "underWay") return undefined;
+  const { image, leftMs } = capture;
+  if (leftMs <= 0) return { do: "giveUpCapture", image };
+  return { do: "wait", on: "its memory to be captured", recheckAfterMs: leftMs };
 }
 
 /** Whether a suspension is cancelled if the API server rejects its seal. A manual one waits. */

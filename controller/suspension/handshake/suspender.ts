@@ -1,22 +1,23 @@
-import { podType } from "../../../api/kinds/core.ts";
-import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound, isRejected } from "../../../kube/client/errors.ts";
+import { isRejected } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites } from "../../own-writes.ts";
-import { ownershipOf } from "../../ownership.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import { cancelled, causeNotRenewed, unaskedCut, workCut } from "../events.ts";
+import { type Capture, captureOf } from "../hibernation/capture.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { type Askers, askAll, type QuestionStep } from "./ask-all.ts";
 import {
+  type DeletePod,
   decideSuspension,
   endsWithoutSeal,
   type OwnPod,
@@ -24,16 +25,21 @@ import {
   type SuspensionStep,
 } from "./decide-suspension.ts";
 import { deletePod } from "./delete-pod.ts";
-import { asOwnPod, ownPodOf } from "./own-pod.ts";
-import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
+import { ownPodOf } from "./own-pod.ts";
+import { patchSandbox } from "./patch-sandbox.ts";
+import { renewCausePatch, runningPatch, sealPatch, unsealPatch } from "./patches.ts";
 import { Questions } from "./questions.ts";
+import { readPod } from "./read-pod.ts";
 import { type RejectedSuspensions, rejectedSeal } from "./rejected-suspensions.ts";
 import { SealAges } from "./seal-ages.ts";
+import { writeCapture } from "./write-capture.ts";
 
 export interface SuspenderOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
+  /** Undefined: nothing captures memory. */
+  readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
   /** Undefined without activators: then only a suspension with a seal proceeds. */
   readonly askers: Askers | undefined;
   /** Whether an activator has reported that it sends nothing more to that Pod. */
@@ -58,6 +64,14 @@ export type SuspensionProgress =
   /** The status may report `Suspended`, for this generation only. */
   | { readonly is: "complete"; readonly generation: number | undefined };
 
+type WriteStep = Extract<
+  SuspensionStep,
+  { do: "seal" | "unseal" | "writeRunning" | "capture" | "giveUpCapture" | "deletePod" }
+>;
+
+const captureSeen = ({ memory, memoryRefusal }: Seen, pod: OwnPod | undefined): Capture =>
+  pod ? captureOf(memory, pod.uid, memoryRefusal) : { is: "none" };
+
 /** What the pass has found out so far. */
 interface Known {
   readonly fresh: { readonly pod: OwnPod | undefined } | undefined;
@@ -65,7 +79,7 @@ interface Known {
   readonly causeIsFinal: boolean;
 }
 
-type Seen = Pick<Observed, "sandbox" | "pods" | "memoryRefusal">;
+type Seen = Pick<Observed, "sandbox" | "pods" | "memoryRefusal" | "memory">;
 
 /** Maximum number of steps in a pass; steps are undone or superseded only a few times. */
 const stepsMax = 20;
@@ -130,7 +144,7 @@ export class Suspender implements Disposable {
       if (step.do === "nothing") return { is: "none" };
       if (step.do === "reportSuspended") return { is: "complete", generation: seen.sandbox.metadata.generation };
       if (step.do === "wait") return { is: "underWay", recheckAfterMs: step.recheckAfterMs };
-      if (step.do === "readPod") fresh = { pod: await this.#readPod(seen.sandbox, step.podName, signal) };
+      if (step.do === "readPod") fresh = { pod: await readPod(seen.sandbox, step.podName, this.#options, signal) };
       else if (step.do === "askObserved" || step.do === "askPromises") {
         round = this.#ask(seen, step);
         if (!round) return { is: "asking" };
@@ -157,9 +171,12 @@ export class Suspender implements Disposable {
   }
 
   /** An expired sandbox loses its Pod even with requests in flight, and of several Pods it is unknown which to keep. */
-  #handles({ sandbox, pods }: Seen): boolean {
-    if (isExpired(sandbox, this.#options.clock.now()) || findPod({ sandbox, pods }).found === "several") return false;
-    return this.#options.askers !== undefined || sealOf(sandbox) !== undefined;
+  #handles(seen: Seen): boolean {
+    const { sandbox } = seen;
+    if (isExpired(sandbox, this.#options.clock.now()) || findPod(seen).found === "several") return false;
+    if (this.#options.askers !== undefined || sealOf(sandbox) !== undefined) return true;
+    // Also without activators, memory is captured before the deletion.
+    return captureSeen(seen, ownPodOf(seen)).is !== "none";
   }
 
   #decide(seen: Seen, { fresh, round, causeIsFinal }: Known) {
@@ -172,6 +189,8 @@ export class Suspender implements Disposable {
       pod,
       podIsFresh: fresh !== undefined,
       memoryRefusal: seen.memoryRefusal,
+      capture: captureSeen(seen, pod),
+      hasActivators: this.#options.askers !== undefined,
       podIsFenced: pod !== undefined && isFenced(seen.sandbox.metadata.uid, pod.uid),
       round,
       causeIsFinal,
@@ -191,19 +210,6 @@ export class Suspender implements Disposable {
     return 0;
   }
 
-  async #readPod(sandbox: Stored<Sandbox>, name: string, signal: AbortSignal): Promise<OwnPod | undefined> {
-    const { client, pods } = this.#options;
-    const { namespace } = sandbox.metadata;
-    try {
-      const read = () => client.get(podType, { namespace, name }, signal);
-      const pod = await pods.write(keyFor(namespace, name), read);
-      return ownershipOf(pod, sandbox) === "owned" ? asOwnPod(pod) : undefined;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
-  }
-
   /** The answers of the activators; undefined until they are there. */
   #ask({ sandbox }: Seen, step: QuestionStep): Round | undefined {
     const { askers } = this.#options;
@@ -214,42 +220,50 @@ export class Suspender implements Disposable {
     return this.#questions.answersTo(question, (signal) => askAll(askers, { namespace, name, uid }, step, signal));
   }
 
-  async #write(
-    { sandbox, pods }: Seen,
-    step: Extract<SuspensionStep, { do: "seal" | "unseal" | "writeRunning" | "deletePod" }>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #write({ sandbox, pods }: Seen, step: WriteStep, signal: AbortSignal): Promise<void> {
     const { metrics, events, clock, onCancelled } = this.#options;
     switch (step.do) {
       case "seal":
         return this.#seal({ sandbox, pods }, step, signal);
       case "writeRunning":
-        if (await this.#patch(sandbox, runningPatch(sandbox), signal)) {
+        if (await patchSandbox(sandbox, runningPatch(sandbox), this.#options, signal)) {
           metrics.cancelled();
           events?.record(cancelled(sandbox, step.why));
           onCancelled(keyOf(sandbox));
         } else metrics.overtaken();
         return;
       case "unseal":
-        if (await this.#patch(sandbox, unsealPatch(sandbox), signal)) this.#sealAges.forget(sandbox.metadata.uid);
+        if (await patchSandbox(sandbox, unsealPatch(sandbox), this.#options, signal))
+          this.#sealAges.forget(sandbox.metadata.uid);
         return;
+      case "capture":
+        await writeCapture(step, this.#options, signal);
+        return this.#reportCut(sandbox, step);
+      case "giveUpCapture":
+        return writeCapture(step, this.#options, signal);
       case "deletePod": {
         const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
         const sealedForMs = this.#sealedForMs(sandbox);
         const askedAtMs = clock.ticksMs();
         if (!pod || !(await deletePod(pod, this.#options, signal))) return;
-        metrics.completed(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs, step);
-        const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
-        if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
-        if (step.unasked > 0) events?.record(unaskedCut(sandbox, step.unasked));
+        metrics.completed(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs);
+        this.#reportCut(sandbox, step);
       }
     }
+  }
+
+  #reportCut(sandbox: Stored<Sandbox>, step: Pick<DeletePod, "cut" | "unasked">): void {
+    const { metrics, events } = this.#options;
+    metrics.cut(step);
+    const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
+    if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
+    if (step.unasked > 0) events?.record(unaskedCut(sandbox, step.unasked));
   }
 
   /** False: the API server rejects it. The suspension continues, and after two more edits it counts as a person's. */
   async #renewCause(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#patch(sandbox, renewCausePatch(sandbox), signal);
+      await patchSandbox(sandbox, renewCausePatch(sandbox), this.#options, signal);
       return true;
     } catch (error) {
       if (!isRejected(error)) throw error;
@@ -263,7 +277,12 @@ export class Suspender implements Disposable {
     const { clock, metrics, rejections, sandboxes } = this.#options;
     const { sandbox } = seen;
     try {
-      const isSealed = await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal);
+      const isSealed = await patchSandbox(
+        sandbox,
+        sealPatch(sandbox, step.pod, step.cause, clock.now()),
+        this.#options,
+        signal,
+      );
       if (!isSealed) return metrics.overtaken();
       rejections.forget(sandbox.metadata.uid);
       metrics.sealed(step.cause);
@@ -272,23 +291,6 @@ export class Suspender implements Disposable {
       if (!endsWithoutSeal(sandbox, step.cause)) throw rejectedSeal(error);
       if (sandboxes.get(keyOf(sandbox))?.metadata.uid === sandbox.metadata.uid) rejections.add(sandbox, error);
       await this.#write(seen, { do: "writeRunning", why: "the API server rejects the annotation of its seal" }, signal);
-    }
-  }
-
-  /** Whether the write was made. After a conflict, the other writer's result is in view. */
-  async #patch(sandbox: Stored<Sandbox>, body: SandboxPatch, signal: AbortSignal): Promise<boolean> {
-    const { client, sandboxes } = this.#options;
-    const { namespace, name } = sandbox.metadata;
-    const key = keyOf(sandbox);
-    try {
-      await sandboxes.write(key, () =>
-        client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal),
-      );
-      return true;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      await sandboxes.write(key, () => client.get(sandboxType, { namespace, name }, signal));
-      return false;
     }
   }
 }

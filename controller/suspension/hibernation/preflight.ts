@@ -1,6 +1,6 @@
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
-import type { MemoryProvider, MemoryRefusal } from "./memory-provider.ts";
+import type { AskedPod, MemoryProvider, MemoryRefusal } from "./memory-provider.ts";
 import { refusalsOfSpec } from "./pod-rules.ts";
 
 /**
@@ -12,7 +12,7 @@ export function preflight(
   pod: Pod | undefined,
   provider: MemoryProvider,
 ): MemoryRefusal | undefined {
-  const asked: Pick<Pod, "spec" | "status"> = pod ?? { spec: podTemplate.spec };
+  const asked: AskedPod = pod ?? { spec: podTemplate.spec };
   const refusals = [...(asked.spec ? refusalsOfSpec(asked.spec) : []), provider.preflight(asked)];
   const all = refusals.filter((refusal) => refusal !== undefined);
   // What the owner can change comes first. The message has the rest too: who mends one thing should not then meet the next.

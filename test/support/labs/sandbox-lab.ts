@@ -8,6 +8,7 @@ import { findCondition } from "../../../api/rules/conditions.ts";
 import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";
 import type { MemoryProvider } from "../../../controller/suspension/hibernation/memory-provider.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, systemClock } from "../../../lib/time/clock.ts";
@@ -29,6 +30,8 @@ const where = { namespace: "default", name: "nova" };
 export interface SandboxLab extends AsyncDisposable {
   /** The client that the controller uses. */
   readonly client: RecordingClient;
+  /** The client of everybody else. */
+  readonly controllerFreeClient: KubeClient;
   readonly controller: RunningController;
   create(spec?: Partial<SandboxSpec>, metadata?: Sandbox["metadata"]): Promise<Stored<Sandbox>>;
   /** Merge-patches the Sandbox's spec. */
@@ -74,6 +77,7 @@ export async function openSandboxLab(
   const opened = stack.move();
   return {
     client,
+    controllerFreeClient: api.client,
     controller,
     find,
     create: (spec = {}, metadata = {}) =>

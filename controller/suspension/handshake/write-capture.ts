@@ -1,0 +1,38 @@
+import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import { givenUpAnnotation } from "../../../api/rules/keys.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import type { OwnWrites } from "../../own-writes.ts";
+import type { BeginCapture, GiveUpCapture } from "./decide-suspension.ts";
+
+interface CaptureWrites {
+  readonly client: KubeClient;
+  /** Undefined: no step is about an image. */
+  readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
+}
+
+/**
+ * Writes the step of a capture. To give up has the version that was seen: either the capture had ended before, or it
+ * counts no more. After a conflict the newer version is in view.
+ */
+export async function writeCapture(
+  { do: what, image }: BeginCapture | GiveUpCapture,
+  { client, images }: CaptureWrites,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name, resourceVersion } = image.metadata;
+  const at = { namespace, name };
+  const body =
+    what === "capture"
+      ? { spec: { stage: "Capture" } }
+      : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: "AgentSilent" } } };
+  const show = (call: () => Promise<Stored<MemoryImage>>) => images?.write(keyOf(image), call);
+  try {
+    await show(() => client.patch(memoryImageType, at, { type: "merge", body }, {}, signal));
+  } catch (error) {
+    if (isNotFound(error)) return images?.delete(image, async () => {});
+    if (!isConflict(error)) throw error;
+    await show(() => client.get(memoryImageType, at, signal));
+  }
+}

@@ -1,0 +1,68 @@
+import { expect, it } from "vitest";
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import { anImage } from "../../../test/support/builders/memory-images.ts";
+import { AgentMemory } from "./agent-memory.ts";
+
+const sandbox = aSandbox();
+const sandboxUID = sandbox.metadata.uid;
+const namespace = sandbox.metadata.namespace ?? "";
+
+function openMemory(images: readonly Stored<MemoryImage>[]) {
+  const clock = new FakeClock();
+  const gone: ((sandbox: Stored<Sandbox>) => void)[] = [];
+  const onGone = (listener: (sandbox: Stored<Sandbox>) => void) => {
+    gone.push(listener);
+    return new DisposableStack();
+  };
+  const current = new Map(images.map((image) => [keyOf(image), image]));
+  const store = { by: () => images };
+  const memory = new AgentMemory({ images: current, store, sandboxes: { onGone }, clock });
+  return { memory, clock, forget: () => gone.forEach((listener) => void listener(sandbox)) };
+}
+
+const image = (stage: "Preflight" | "Capture", status: MemoryImage["status"] = {}, of = sandboxUID) =>
+  anImage({ metadata: { namespace }, spec: { stage, sandboxUID: of }, status });
+const pod = aPodOf(sandbox, { uid: "pod-1", annotations: { [runHashAnnotation]: "hash" } });
+
+it("the answer of an agent is that about this very Pod, and nothing is waited for", () => {
+  const answered = (status?: MemoryImage["status"]) => openMemory([image("Preflight", status)]).memory.preflight(pod);
+  expect(answered()).toMatchObject({ reason: "NoAnswer" });
+  expect(answered({ preflight: { capturable: true } })).toBeUndefined();
+  expect(answered({ preflight: { capturable: false, reason: "DiskFull" } })).toEqual({
+    reason: "AgentRefused",
+    message: "the node agent cannot capture it: DiskFull",
+  });
+  const { memory } = openMemory([]);
+  expect(memory.preflight(pod)).toMatchObject({ reason: "NoAnswer" });
+  expect(memory.preflight(aPodOf(sandbox, { uid: "pod-1" }))).toMatchObject({ reason: "PodTooOld" });
+  expect(memory.preflight({ spec: { containers: [] } })).toBeUndefined();
+});
+
+it("an image of a former sandbox of the same name is none of its own", () => {
+  expect(openMemory([image("Capture", {}, "another")]).memory.seen(sandbox, [pod]).images).toEqual([]);
+  expect(openMemory([image("Capture")]).memory.seen(sandbox, [pod]).images).toHaveLength(1);
+});
+
+it("a wait is counted from the first time it is seen, for one thing at a time, and forgotten with its sandbox", async () => {
+  const { memory, clock, forget } = openMemory([image("Capture")]);
+  expect(memory.seen(sandbox, [pod]).waitedMs).toBe(0);
+  await clock.advance(700);
+  expect(memory.seen(sandbox, [pod]).waitedMs).toBe(700);
+  expect(memory.waits).toBe(1);
+  forget();
+  expect(memory.waits).toBe(0);
+  expect(openMemory([image("Capture", { phase: "Captured" })]).memory.seen(sandbox, [pod]).waitedMs).toBe(0);
+
+  const restoring = openMemory([]);
+  const unplaced = aPodOf(sandbox, { uid: "pod-2", annotations: { [memoryImageAnnotation]: "pod-pod-1" } });
+  restoring.memory.seen(sandbox, [unplaced]);
+  await restoring.clock.advance(400);
+  expect(restoring.memory.seen(sandbox, [unplaced]).waitedMs).toBe(400);
+  restoring.memory.seen(sandbox, []);
+  expect(restoring.memory.waits).toBe(0);
+});

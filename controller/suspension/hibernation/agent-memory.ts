@@ -1,0 +1,109 @@
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { runHashAnnotation } from "../../../api/rules/keys.ts";
+import { sealOf } from "../../../api/rules/suspension.ts";
+import type { Store } from "../../../kube/informer/informer.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { OwnWrites, View } from "../../own-writes.ts";
+import { ownershipOf } from "../../ownership.ts";
+import { said } from "./capture.ts";
+import { imageNameOf, isOf } from "./images.ts";
+import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
+import { waitsForItsNode } from "./restore.ts";
+
+/** MemoryImages by the Sandbox that they are of. */
+export const imageIndexes = {
+  sandboxUid: ({ spec }: Stored<MemoryImage>): readonly string[] => [spec.sandboxUID],
+};
+
+export interface AgentMemoryOptions {
+  readonly images: View<MemoryImage>;
+  readonly store: Pick<Store<MemoryImage, "sandboxUid">, "by">;
+  readonly sandboxes: Pick<OwnWrites<Sandbox>, "onGone">;
+  readonly clock: Clock;
+}
+
+interface Wait {
+  readonly for: string;
+  readonly sinceMs: number;
+}
+
+/** The provider of a cluster with node agents: they answer by the status of MemoryImages. */
+export class AgentMemory implements MemoryProvider, Disposable {
+  readonly #options: AgentMemoryOptions;
+  /** By the sandbox's UID. In monotonic time, so a new leader waits anew. */
+  readonly #waits = new Map<string, Wait>();
+  readonly #subscription: Disposable;
+
+  constructor(options: AgentMemoryOptions) {
+    this.#options = options;
+    this.#subscription = options.sandboxes.onGone(({ metadata }) => void this.#waits.delete(metadata.uid));
+  }
+
+  /** For how many sandboxes it remembers since when the controller waits. */
+  get waits(): number {
+    return this.#waits.size;
+  }
+
+  preflight({ metadata }: AskedPod): MemoryRefusal | undefined {
+    // Nothing is known about the Pod that a template describes.
+    if (metadata?.uid === undefined) return undefined;
+    if (metadata.annotations?.[runHashAnnotation] === undefined) return tooOld;
+    const image = this.#options.images.get(keyFor(metadata.namespace, imageNameOf(metadata.uid)));
+    const answer = image?.spec.podUID === metadata.uid ? image.status?.preflight : undefined;
+    if (!answer) return noAnswer;
+    if (answer.capturable) return undefined;
+    return { reason: "AgentRefused", message: said("the node agent cannot capture it", answer.reason, answer.message) };
+  }
+
+  seen(sandbox: Stored<Sandbox>, pods: readonly Stored<Pod>[]): SeenImages {
+    const images = this.#imagesOf(sandbox, pods);
+    const { uid } = sandbox.metadata;
+    const waitsFor = nextOf(sandbox, pods, images);
+    if (waitsFor === undefined) {
+      this.#waits.delete(uid);
+      return { images, waitedMs: 0 };
+    }
+    const nowMs = this.#options.clock.ticksMs();
+    const known = this.#waits.get(uid);
+    const wait = known?.for === waitsFor ? known : { for: waitsFor, sinceMs: nowMs };
+    this.#waits.set(uid, wait);
+    return { images, waitedMs: nowMs - wait.sinceMs };
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
+  }
+
+  /** The index may not have those yet that the controller has just made, so it looks for them by name. */
+  #imagesOf(sandbox: Stored<Sandbox>, pods: readonly Stored<Pod>[]): readonly Stored<MemoryImage>[] {
+    const { images, store } = this.#options;
+    const { namespace, uid } = sandbox.metadata;
+    const uids = [sealOf(sandbox)?.podUid, ...pods.map(({ metadata }) => metadata.uid)];
+    const named = uids.flatMap((podUid) => (podUid === undefined ? [] : [keyFor(namespace, imageNameOf(podUid))]));
+    const keys = new Set([...store.by("sandboxUid", uid).map(keyOf), ...named]);
+    return [...keys].flatMap((key) => images.get(key) ?? []).filter((image) => isOf(image, sandbox));
+  }
+}
+
+/** What the controller waits for; undefined: nothing that has an end. */
+function nextOf(
+  sandbox: Stored<Sandbox>,
+  pods: readonly Stored<Pod>[],
+  images: readonly Stored<MemoryImage>[],
+): string | undefined {
+  const capturing = images.find(({ spec, status }) => {
+    return spec.stage === "Capture" && (status?.phase === undefined || status.phase === "Capturing");
+  });
+  if (capturing) return `capture ${capturing.metadata.uid}`;
+  const unplaced = pods.find((pod) => ownershipOf(pod, sandbox) === "owned" && waitsForItsNode(pod));
+  return unplaced && `node ${unplaced.metadata.uid}`;
+}
+
+const tooOld: MemoryRefusal = {
+  reason: "PodTooOld",
+  message: "the Pod was created before the sandbox was to hibernate, or before hibernation was enabled",
+};
+const noAnswer: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };

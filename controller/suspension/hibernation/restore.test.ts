@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
+import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import { aSandbox } from "../../../test/support/builders/builders.ts";
+import { aCapturedImage, anImage, type ImageParts } from "../../../test/support/builders/memory-images.ts";
+import { lossOf, nextPodOf } from "./restore.ts";
+import { runHashOf } from "./run-hash.ts";
+
+const spec: PodSpec = { containers: [{ name: "main" }], runtimeClassName: "gvisor" };
+const runHash = runHashOf(spec);
+const asleep: Hibernation = { state: "Hibernated" };
+
+const sandboxOf = (hibernation: Hibernation | undefined = asleep): Stored<Sandbox> =>
+  aSandbox({ suspensionStrategy: { type: "Hibernate" } }, {}, hibernation ? { hibernation } : {});
+const pod = (of: PodSpec = spec): Pod => ({ metadata: { name: "nova", namespace: "default" }, spec: of });
+const captured = (parts: ImageParts = {}) => aCapturedImage({ ...parts, spec: { runHash, ...parts.spec } });
+const seen = (...images: ReturnType<typeof anImage>[]) => ({ images, waitedMs: 0 });
+
+const termOf = (values: string) => ({ key: "metadata.name", operator: "In", values: [values] });
+
+describe("the next Pod of a sandbox that is to hibernate", () => {
+  it("goes on from the memory that was kept, on the node that has it", () => {
+    const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(captured()));
+    expect(next.metadata.annotations).toEqual({ [memoryImageAnnotation]: "pod-pod-1", [runHashAnnotation]: runHash });
+    expect(next.spec?.affinity).toEqual({
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [termOf("node-1")] }] },
+      },
+    });
+    expect(unusable).toEqual([]);
+  });
+
+  it("keeps the affinity of its template, with the node in each alternative", () => {
+    const zone = { matchExpressions: [{ key: "zone", operator: "Exists" }] };
+    const own = { matchFields: [termOf("n2")] };
+    const required = { nodeSelectorTerms: [zone, own] };
+    const affinity = { podAffinity: {}, nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+    const { pod: next } = nextPodOf(sandboxOf(), pod({ ...spec, affinity }), seen(captured()));
+    const nodeSelectorTerms = [
+      { ...zone, matchFields: [termOf("node-1")] },
+      { matchFields: [termOf("n2"), termOf("node-1")] },
+    ];
+    expect(next.spec?.affinity).toEqual({
+      podAffinity: {},
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    });
+  });
+
+  it.each([
+    { what: "runs something else", image: captured({ spec: { runHash: "old" } }), why: "RunChanged" },
+    { what: "has another name", image: captured({ spec: { podName: "old" } }), why: "RunChanged" },
+    {
+      what: "was restored from it before",
+      image: captured({ status: { restore: { podUID: "pod-2", outcome: "Failed" } } }),
+      why: "AlreadyUsed",
+    },
+  ])("does not go on from memory if it $what, and gives it up first", ({ image, why }) => {
+    const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(image));
+    expect(next.metadata.annotations).toEqual({ [runHashAnnotation]: runHash });
+    expect(next.spec).toEqual(spec);
+    expect(unusable).toEqual([{ image, why }]);
+  });
+
+  it("is not bound to another node than that of the memory", () => {
+    const { unusable } = nextPodOf(sandboxOf(), pod({ ...spec, nodeName: "node-2" }), seen(captured()));
+    expect(unusable).toMatchObject([{ why: "NotScheduled" }]);
+  });
+
+  it.each([undefined, { state: "Stopped" }, { lastWake: { mode: "Anew" } }] as const)(
+    "does not go on from memory that the status does not tell of: %j",
+    (hibernation) => {
+      const sandbox = aSandbox(
+        { suspensionStrategy: { type: "Hibernate" } },
+        {},
+        hibernation ? { hibernation: hibernation as Hibernation } : {},
+      );
+      expect(nextPodOf(sandbox, pod(), seen(captured())).unusable).toMatchObject([{ why: "NotRecorded" }]);
+    },
+  );
+
+  it("goes on from none of several memories", () => {
+    const other = captured({ spec: { podUID: "pod-0" } });
+    const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(captured(), other));
+    expect(next.metadata.annotations).not.toHaveProperty([memoryImageAnnotation]);
+    expect(unusable.map(({ why }) => why)).toEqual(["SeveralImages", "SeveralImages"]);
+  });
+
+  it("goes on from nothing that was not captured", () => {
+    const failed = anImage({ spec: { stage: "Capture" }, status: { phase: "Failed" } });
+    expect(nextPodOf(sandboxOf(), pod(), seen(failed, anImage()))).toEqual({
+      pod: { ...pod(), metadata: { ...pod().metadata, annotations: { [runHashAnnotation]: runHash } } },
+      unusable: [],
+    });
+  });
+});
+
+it("the Pod of a sandbox without the strategy, or without node agents, is as it was made", () => {
+  const made = pod();
+  expect(nextPodOf(aSandbox(), made, seen()).pod).toBe(made);
+  expect(nextPodOf(sandboxOf(), made, undefined).pod).toBe(made);
+});
+
+it("the loss of memory has the reason for which it was given up", () => {
+  const annotations = { "hibernation.rouse.dev/given-up": "NotScheduled" };
+  expect(lossOf(seen(captured({ metadata: { annotations } })))).toBe("NotScheduled");
+  expect(lossOf(seen())).toBe("ImageLost");
+  expect(lossOf(undefined)).toBe("NoProvider");
+});

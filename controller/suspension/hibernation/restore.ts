@@ -1,0 +1,110 @@
+// From which memory the next Pod of a sandbox goes on, if from any.
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
+import type { SeenImages } from "./memory-provider.ts";
+import { runHashOf } from "./run-hash.ts";
+import { isToHibernate } from "./strategy.ts";
+
+/** Why memory that was kept is not in the next Pod, in one word: the values of a metric label. */
+export const lossReasons = [
+  "RunChanged",
+  "NotRecorded",
+  "SeveralImages",
+  "AlreadyUsed",
+  "NotScheduled",
+  "ImageLost",
+  "RestoreFailed",
+  "RestoreRefused",
+  "NoProvider",
+] as const;
+
+export type LossReason = (typeof lossReasons)[number];
+
+/** How long a Pod that is to be restored may wait for its node, until it is replaced by one that may run anywhere. */
+export const scheduleLimitMs = 1_000;
+
+export interface NextPod {
+  readonly pod: Pod;
+  /** Images that must not be used any more, before this Pod exists. */
+  readonly unusable: readonly { readonly image: Stored<MemoryImage>; readonly why: LossReason }[];
+}
+
+/**
+ * The next Pod with its annotations. If it does not go on from an image, all images are given up before it is made: else a later Pod would
+ * go on from memory that is older than the life between.
+ */
+export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages | undefined): NextPod {
+  if (!seen) return { pod: made, unusable: [] };
+  const hashed =
+    isToHibernate(sandbox.spec) && made.spec ? annotated(made, runHashAnnotation, runHashOf(made.spec)) : made;
+  const held = seen.images.filter(holdsMemory);
+  const judged = held.map((image) => ({
+    image,
+    why: held.length > 1 ? "SeveralImages" : objection(sandbox, hashed, image),
+  }));
+  const [usable] = judged.filter(({ why }) => why === undefined);
+  if (usable) return { pod: restoring(hashed, usable.image), unusable: [] };
+  return { pod: hashed, unusable: judged.flatMap(({ image, why }) => (why ? [{ image, why }] : [])) };
+}
+
+function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryImage): LossReason | undefined {
+  // A controller without hibernation may have run the sandbox meanwhile. Then the status does not tell of this memory.
+  if (sandbox.status?.hibernation?.state !== "Hibernated") return "NotRecorded";
+  if (status?.restore) return "AlreadyUsed";
+  const { nodeName = spec.nodeName } = pod.spec ?? {};
+  if (nodeName !== spec.nodeName) return "NotScheduled";
+  const runs = pod.metadata.annotations?.[runHashAnnotation];
+  return runs !== spec.runHash || pod.metadata.name !== spec.podName ? "RunChanged" : undefined;
+}
+
+const annotated = (pod: Pod, key: string, value: string): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [key]: value } },
+});
+
+function restoring(pod: Pod, { metadata, spec }: Stored<MemoryImage>): Pod {
+  const asked = annotated(pod, memoryImageAnnotation, metadata.name);
+  return { ...asked, ...(pod.spec && { spec: { ...pod.spec, affinity: onlyOn(spec.nodeName, pod.spec) } }) };
+}
+
+type NodeTerm = Readonly<Record<string, unknown>> & { readonly matchFields?: readonly object[] };
+
+interface Affinity {
+  readonly nodeAffinity?: {
+    readonly requiredDuringSchedulingIgnoredDuringExecution?: { readonly nodeSelectorTerms?: readonly NodeTerm[] };
+  };
+}
+
+/** What the Pod asks for, on this node alone. Terms are alternatives, so each of them gets the node. */
+function onlyOn(nodeName: string, spec: PodSpec): object {
+  const affinity: Affinity = spec.affinity ?? {};
+  const node = { key: "metadata.name", operator: "In", values: [nodeName] };
+  const { nodeSelectorTerms = [] } = affinity.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};
+  const terms = nodeSelectorTerms.map((term) => ({ ...term, matchFields: [...(term.matchFields ?? []), node] }));
+  return {
+    ...affinity,
+    nodeAffinity: {
+      ...affinity.nodeAffinity,
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: terms.length > 0 ? terms : [{ matchFields: [node] }],
+      },
+    },
+  };
+}
+
+/** Whether a Pod asks for memory and has no node yet. It may still be replaced: nothing of it has run. */
+export const waitsForItsNode = ({ metadata, spec }: Pod): boolean =>
+  restoredFrom(metadata) !== undefined && !spec?.nodeName && metadata.deletionTimestamp === undefined;
+
+export const isLossReason = (reason: string | undefined): reason is LossReason =>
+  lossReasons.some((known) => known === reason);
+
+/** Why memory that the status tells of is not in a Pod that does not ask for it. */
+export function lossOf(seen: SeenImages | undefined): LossReason {
+  if (!seen) return "NoProvider";
+  return seen.images.map(givenUp).find(isLossReason) ?? "ImageLost";
+}
