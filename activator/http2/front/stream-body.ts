@@ -48,8 +48,9 @@ export class StreamBody {
   #rawTrailers: RawFields | undefined;
   #hasEnd = false;
   #isEndTold = false;
-  /** The end that is to be reported is that of the body, not of a stream that was reset. */
+  /** The first end that Node reported is that of the body, not of a stream that was reset. */
   #isWhole = true;
+  #isEndReported = false;
   #length = 0;
 
   /** `reported`: called for each part of the body, at once, with its length. */
@@ -155,9 +156,13 @@ export class StreamBody {
     if (contentLength >= 0 && this.#length > contentLength) throw malformed("its body is too long");
   }
 
-  /** Node calls it for the end of the body, and for a stream that was reset without an error. */
+  /**
+   * Node calls it for the end of the body, and for a stream that was reset without an error. For a body that ends a stream it calls it
+   * twice, perhaps before anyone learns of the first end.
+   */
   #pushEnd(push: ServerHttp2Stream["push"]): boolean {
-    this.#isWhole = !this.#stream.closed;
+    if (!this.#isEndReported) this.#isWhole = !this.#stream.closed;
+    this.#isEndReported = true;
     push.call(this.#stream, null);
     this.#stream.read(0); // makes Node report the end
     return false;

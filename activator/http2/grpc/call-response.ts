@@ -36,7 +36,7 @@ export class CallResponse {
     const { _read: read, push } = stream;
     this.#readMore = () => read.call(stream, 0);
     stream._read = () => {};
-    let isWhole = true;
+    let [isWhole, isEndReported] = [true, false];
     const take = guarded("pod-connection", (bytes: Buffer) => this.#take(bytes), fail);
     stream.push = (bytes: Buffer | null) => {
       if (bytes !== null) {
@@ -44,7 +44,9 @@ export class CallResponse {
         take(bytes);
         return sink.wantsResponse;
       }
-      isWhole = !stream.closed; // Node also calls it for a stream that was reset without an error
+      // Node also calls it for a stream that was reset without an error, and twice for a response that ends its stream.
+      if (!isEndReported) isWhole = !stream.closed;
+      isEndReported = true;
       push.call(stream, null);
       stream.read(0); // makes Node report the end
       return false;
