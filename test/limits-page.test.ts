@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { activatorFlags } from "../activator/config/flags.ts";
 import { autoResumeDefaults, autoSuspensionDefaults } from "../api/rules/defaults.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
+import { agentFlags } from "../node/agent/config/agent-flags.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 // Compares docs/limits.md with the code: each value with the flag, the field or the constant that sets it.
@@ -29,7 +30,7 @@ const fields: Readonly<Record<string, number>> = {
 };
 
 const flags = new Map(
-  [...Object.entries(activatorFlags), ...Object.entries(controllerFlags)].map(([name, spec]) => [`--${name}`, spec]),
+  [agentFlags, activatorFlags, controllerFlags].flatMap(Object.entries).map(([name, spec]) => [`--${name}`, spec]),
 );
 
 interface Stated {
@@ -83,7 +84,7 @@ const notListed: Readonly<Record<string, string>> = {
 };
 
 const sources = projectFiles()
-  .filter((file) => /^(lib|api|kube|controller|activator|local|scripts\/migrate|cluster)\/.*\.ts$/.test(file))
+  .filter((file) => /^(lib|api|kube|controller|activator|node|local|scripts\/migrate|cluster)\/.*\.ts$/.test(file))
   .filter((file) => !/\.test\.ts$|\/(bench|proof|schedules)\//.test(file));
 
 const waits = /\b(c|systemC)lock\.(after|sleep)\(|AbortSignal\.timeout\(|setTimeout\(/;

@@ -1,6 +1,7 @@
 import { activatorFlags } from "../../activator/config/flags.ts";
 import { controllerFlags } from "../../controller/config/controller-flags.ts";
 import { type FlagTable, formatDuration } from "../../lib/flags/flags.ts";
+import { agentFlags } from "../../node/agent/config/agent-flags.ts";
 import { code, page, table } from "./markdown.ts";
 
 function rowsOf(flags: FlagTable): readonly (readonly string[])[] {
@@ -23,5 +24,7 @@ export function flagsPage(): string {
     "Each flag but `--config` can also be set in the YAML file that `--config` or the variable `SANDBOX_ROUTER_CONFIG` names. The command line overrides that file.",
     "These variables set a flag that neither the command line nor the file sets: `CLUSTER_DOMAIN`, `PROXY_TIMEOUT_SECONDS`, `MAX_KEEPALIVE_CONNECTIONS` (`--max-idle-upstream`), `WEBSOCKET_IDLE_TIMEOUT_SECONDS` (`--tunnel-idle-timeout`), `WEBSOCKET_MAX_LIFETIME_SECONDS` (`--tunnel-lifetime`).",
     table(heads, rowsOf(activatorFlags)),
+    "## Node agent",
+    table(heads, rowsOf(agentFlags)),
   ]);
 }

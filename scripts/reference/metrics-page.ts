@@ -14,6 +14,7 @@ import { makeAuthority, makeServerCertificate } from "../../lib/certificates/cer
 import { silentLogger } from "../../lib/log/log.ts";
 import { reportTo } from "../../lib/process/supervise.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { AgentMetrics } from "../../node/agent/agent-metrics.ts";
 import { code, page, table } from "./markdown.ts";
 
 const base = { clock: systemClock, log: silentLogger };
@@ -111,11 +112,15 @@ const heads = ["Metric", "Type", "Labels", "Meaning"];
 
 export async function metricsPage(): Promise<string> {
   const { controller, activator } = await registered();
+  const agent = new Registry();
+  new AgentMetrics(agent, { frozen: () => 0, used: async () => 0 });
   return page("Metrics", [
-    "Both programs also export the default metrics of prom-client (`process_*`, `nodejs_*`). Names that begin with `agent_sandbox_`, `sandbox_router_`, `controller_runtime_`, `workqueue_`, `rest_client_` and `leader_election_` are those of the ecosystem.",
+    "All programs also export the default metrics of prom-client (`process_*`, `nodejs_*`). Names that begin with `agent_sandbox_`, `sandbox_router_`, `controller_runtime_`, `workqueue_`, `rest_client_` and `leader_election_` are those of the ecosystem.",
     "## Controller",
     table(heads, rowsOf(controller)),
     "## Activator",
     table(heads, rowsOf(activator)),
+    "## Node agent",
+    table(heads, rowsOf(agent)),
   ]);
 }

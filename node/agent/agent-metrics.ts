@@ -1,0 +1,85 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { RestoreOutcome } from "../../api/kinds/memory-image.ts";
+import { type FailureReason, failureReasons } from "./capture/capture.ts";
+import { type RefusalReason, refusalReasons } from "./decide/refusal.ts";
+import type { CaptureDurations } from "./store/image-store.ts";
+
+const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const parts = ["freeze", "write", "sync", "hash"] as const;
+const outcomes: readonly RestoreOutcome[] = ["Restored", "Failed", "Refused"];
+
+/** What a node agent counts. */
+export class AgentMetrics {
+  readonly #captures: Counter;
+  readonly #failures: Counter<"reason">;
+  readonly #bytes: Counter;
+  readonly #durations: Histogram<"part">;
+  readonly #restores: Counter<"outcome">;
+
+  /** `frozen` counts the captured Pods that are not deleted; `used` is the size of all images. */
+  constructor(registry: Registry, state: { readonly frozen: () => number; readonly used: () => Promise<number> }) {
+    const registers = [registry];
+    this.#captures = new Counter({
+      name: "rouse_node_captures_total",
+      help: "Pods whose memory was captured on this node.",
+      registers,
+    });
+    this.#failures = new Counter({
+      name: "rouse_node_capture_failures_total",
+      help: "Pods whose memory was not captured on this node, by reason.",
+      labelNames: ["reason"] as const,
+      registers,
+    });
+    for (const reason of [...failureReasons, ...refusalReasons]) this.#failures.inc({ reason }, 0);
+    this.#bytes = new Counter({
+      name: "rouse_node_captured_bytes_total",
+      help: "Size of all images that were captured on this node.",
+      registers,
+    });
+    this.#durations = new Histogram({
+      name: "rouse_node_capture_seconds",
+      help: "Duration of the parts of a capture: freeze, write, sync and hash.",
+      labelNames: ["part"] as const,
+      buckets: seconds,
+      registers,
+    });
+    for (const part of parts) this.#durations.zero({ part });
+    this.#restores = new Counter({
+      name: "rouse_node_restores_total",
+      help: "Pods that asked for memory on this node, by outcome.",
+      labelNames: ["outcome"] as const,
+      registers,
+    });
+    for (const outcome of outcomes) this.#restores.inc({ outcome }, 0);
+    new Gauge({
+      name: "rouse_node_frozen_pods",
+      help: "Pods of this node that are captured and not deleted yet.",
+      registers,
+      collect() {
+        this.set(state.frozen());
+      },
+    });
+    new Gauge({
+      name: "rouse_node_store_bytes",
+      help: "Size of all images on this node.",
+      registers,
+      async collect() {
+        this.set(await state.used());
+      },
+    });
+  }
+
+  captured(bytes: number, durations: CaptureDurations): void {
+    this.#captures.inc();
+    this.#bytes.inc(bytes);
+    for (const part of parts) this.#durations.observe({ part }, durations[`${part}Ms`] / 1_000);
+  }
+
+  captureFailed(reason: FailureReason | RefusalReason): void {
+    this.#failures.inc({ reason });
+  }
+
+  restored(outcome: RestoreOutcome): void {
+    this.#restores.inc({ outcome });
+  }
+}

@@ -1,0 +1,114 @@
+import type { MemoryImage, MemoryImageStatus } from "../../api/kinds/memory-image.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { createdMs, readTime } from "../../api/rules/timestamps.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
+import { type ApplyParts, apply } from "./apply.ts";
+import { conclude } from "./decide/conclude.ts";
+import { decide } from "./decide/decide.ts";
+import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { isRefusalReason } from "./decide/refusal.ts";
+import { useOf } from "./decide/use.ts";
+import { observe, type View } from "./observe.ts";
+import { type ImageKey, readKey, textOf } from "./store/image-key.ts";
+
+export interface AgentParts extends ApplyParts {
+  readonly view: View;
+  readonly limits: StoreLimits;
+  readonly storeRoot: string;
+  /** Writes a status to the API. Rejects if the object has changed since it was read. */
+  readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
+}
+
+/** The sentry needs some milliseconds to end. */
+const endingMs = 20;
+/** A wake waits for the report of its restore. Until it has been there for a while, the marks are read often. */
+const restoringMs = 100;
+const slowRestoringMs = 2_000;
+const slowAfterMs = 30_000;
+/** The controller deletes a captured Pod at once. */
+const deletedWithinMs = 60_000;
+/** The API takes no longer ones. */
+const longestMessage = 1_000;
+
+/** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */
+export class Agent {
+  readonly #parts: AgentParts;
+  /** The bytes that captures in progress will take. */
+  readonly #promised = new Map<string, number>();
+  /** The captured Pods that are not deleted, with what was logged about them. */
+  readonly #frozen = new Map<string, "seen" | "logged">();
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+  }
+
+  frozenPods(): number {
+    return this.#frozen.size;
+  }
+
+  /** One pass over an image: one step on the node, or if there is none, one report. */
+  async pass(text: string, signal: AbortSignal): Promise<Outcome> {
+    const key = readKey(text);
+    const observed = await observe(
+      key,
+      { ...this.#parts, promisedBytes: (except) => this.#promisedBytes(except) },
+      signal,
+    );
+    const step = decide(observed);
+    if (step) {
+      await this.#apply(step, observed);
+      return { requeueAfterMs: step === "end-sentry" ? endingMs : 0 };
+    }
+    await this.#conclude(observed);
+    return { requeueAfterMs: this.#nextLookMs(observed) };
+  }
+
+  async #apply(step: NonNullable<ReturnType<typeof decide>>, observed: Observed): Promise<void> {
+    const text = textOf(observed.key);
+    if (step === "capture") this.#promised.set(text, observed.sandbox?.memoryBytes ?? 0);
+    try {
+      await apply(step, observed, this.#parts);
+    } finally {
+      this.#promised.delete(text);
+    }
+  }
+
+  async #conclude(observed: Observed): Promise<void> {
+    const { log, metrics, report } = this.#parts;
+    const { key, memoryImage } = observed;
+    this.#noteFrozen(observed);
+    const status = conclude(observed);
+    if (!status || !memoryImage) return;
+    const message = status.message?.slice(0, longestMessage);
+    await report(memoryImage, { ...status, ...(message !== undefined && { message }) });
+    const { phase, reason, restore } = status;
+    if (phase === "Failed" && !observed.failed && isRefusalReason(reason)) metrics.captureFailed(reason);
+    if (restore) metrics.restored(restore.outcome);
+    if (phase) log.info({ image: textOf(key), phase, reason, restore }, "reported what became of an image");
+  }
+
+  /** A captured Pod stays frozen, whatever happens to the controller: activators have promised not to use it again. */
+  #noteFrozen({ disk, key, nowMs, pod, tombstone }: Observed): void {
+    const text = textOf(key);
+    if (!tombstone || isEnding(pod)) return void this.#frozen.delete(text);
+    if (!this.#frozen.has(text)) this.#frozen.set(text, "seen");
+    const capturedMs = readTime(disk.image?.capturedAt)?.getTime() ?? nowMs;
+    if (nowMs - capturedMs < deletedWithinMs || this.#frozen.get(text) === "logged") return;
+    this.#frozen.set(text, "logged");
+    this.#parts.log.warn({ image: text, pod: tombstone.podUID }, "a captured Pod is not deleted; it stays frozen");
+  }
+
+  #nextLookMs(observed: Observed): number | undefined {
+    const { disk, nowMs, pod, tombstone, user } = observed;
+    if (user && !isEnding(user) && disk.image && !useOf(observed)) {
+      const askedForMs = nowMs - createdMs(user);
+      return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
+    }
+    return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
+  }
+
+  #promisedBytes(except: ImageKey): number {
+    const others = [...this.#promised].filter(([text]) => text !== textOf(except));
+    return others.reduce((sum, [, bytes]) => sum + bytes, 0);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Logger } from "../../lib/log/log.ts";
+import type { AgentMetrics } from "./agent-metrics.ts";
+import { CaptureFailed, capture } from "./capture/capture.ts";
+import { explainCause } from "./capture/explain-cause.ts";
+import { giveUp } from "./capture/give-up.ts";
+import type { Step } from "./decide/decide.ts";
+import type { Observed } from "./decide/observed.ts";
+import type { Doors } from "./doors/doors.ts";
+import type { PodSandbox } from "./doors/sandboxes.ts";
+import { textOf } from "./store/image-key.ts";
+
+export interface ApplyParts {
+  readonly doors: Doors;
+  readonly metrics: AgentMetrics;
+  readonly log: Logger;
+}
+
+/** runsc takes 15 ms to let a Pod go on. */
+const thawLimitMs = 10_000;
+
+/** Takes one step on the node. */
+export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
+  const { key, podUID = "", sandbox, tombstone } = observed;
+  const { records, store } = parts.doors;
+  parts.log.debug({ image: textOf(key), pod: podUID, step }, "step");
+  switch (step) {
+    case "capture":
+      return await captureOrGiveUp(observed, parts);
+    case "give-up":
+      return await giveUp(
+        { ...key, podUID, reason: "Interrupted", message: "the node agent was restarted" },
+        parts.doors,
+      );
+    case "remove-tombstone":
+      return await records.removeTombstone(podUID);
+    case "thaw":
+      return await thaw(observed, sandbox, parts);
+    case "remove-failed":
+      return await records.removeFailed(podUID);
+    case "finalize":
+      return tombstone && (await records.finalize(tombstone));
+    case "end-sentry":
+      parts.log.info({ image: textOf(key), pod: podUID }, "the captured Pod is deleted: ending its memory");
+      return sandbox && (await parts.doors.sandboxes.end(sandbox));
+    case "remove-image":
+      return await store.removeImage(key);
+    case "remove-marks":
+      return await store.removeMarks(key);
+  }
+}
+
+/** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
+async function captureOrGiveUp(observed: Observed, { doors, log, metrics }: ApplyParts): Promise<void> {
+  const { key, memoryImage, podUID = "", sandbox } = observed;
+  if (!memoryImage || !sandbox) return;
+  const limitMs = memoryImage.spec.timeoutSeconds * 1_000;
+  try {
+    const { bytes, durations } = await capture({ key, podUID, sandbox, limitMs }, doors);
+    metrics.captured(bytes, durations);
+    log.info({ image: textOf(key), pod: podUID, bytes, ...durations }, "captured the memory of a Pod");
+  } catch (error) {
+    const tombstone = await doors.records.tombstoneOf(podUID);
+    // Another image of the same Pod came first: its files and its tombstone stay.
+    if (tombstone && textOf(tombstone) !== textOf(key)) throw error;
+    const reason = error instanceof CaptureFailed ? error.reason : "CheckpointFailed";
+    metrics.captureFailed(reason);
+    log.warn({ err: error, image: textOf(key), pod: podUID, reason }, "could not capture the memory of a Pod");
+    await giveUp({ ...key, podUID, reason, message: explainCause(error) }, doors);
+  }
+}
+
+async function thaw({ key }: Observed, sandbox: PodSandbox | undefined, { doors, log }: ApplyParts): Promise<void> {
+  if (!sandbox) return;
+  const late = new AbortController();
+  using _timer = doors.clock.after(thawLimitMs, () => late.abort());
+  await doors.runsc.resume(sandbox.id, late.signal);
+  log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
+}

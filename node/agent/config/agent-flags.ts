@@ -1,0 +1,34 @@
+import { flag } from "../../../lib/flags/flags.ts";
+import { zapFlags } from "../../../lib/flags/zap-flags.ts";
+
+/** Every flag of the node agent. */
+export const agentFlags = {
+  version: flag.boolean(false, "print the version and exit"),
+  kubeconfig: flag.string(
+    "",
+    "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
+  ),
+  "node-name": flag.string("", "name of the node that the agent runs on; empty: the environment variable NODE_NAME"),
+  runsc: flag.string("/usr/local/bin/runsc", "path of the runsc that the shim of the node uses"),
+  "runsc-root": flag.string(
+    "/run/containerd/runsc/k8s.io",
+    "folder in which runsc keeps the state of the Pods of containerd",
+  ),
+  store: flag.string(
+    "/var/lib/rouse",
+    "folder of the captured memory; the shim of the node restores from /var/lib/rouse only",
+  ),
+  "max-store-bytes": flag.integer(0, "maximum size of all images on the node, in bytes; 0: no limit", notNegative),
+  "min-free-bytes": flag.integer(
+    1_073_741_824,
+    "what a capture must leave free on the disk of the node, in bytes",
+    notNegative,
+  ),
+  "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
+  "health-probe-bind-address": flag.string(":8081", "address of the listener for /healthz and /readyz; 0: disabled"),
+  ...zapFlags,
+};
+
+function notNegative(value: number): string | undefined {
+  return value < 0 ? "must not be negative" : undefined;
+}

@@ -1,0 +1,58 @@
+import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
+import type { Observed } from "./observed.ts";
+import { type RefusalReason, refusalOf } from "./refusal.ts";
+import { useOf } from "./use.ts";
+
+/** The phases after which nothing more happens to an image. */
+const lastPhases: readonly unknown[] = ["Failed", "Restored", "Lost"];
+
+/** What the API should say of an image whose node has nothing left to do; undefined: what it says. */
+export function conclude(observed: Observed): MemoryImageStatus | undefined {
+  const { disk, failed, memoryImage } = observed;
+  const { stage } = memoryImage?.spec ?? {};
+  const status = memoryImage?.status ?? {};
+  if (!memoryImage || lastPhases.includes(status.phase)) return undefined;
+  if (failed) return { ...status, phase: "Failed", reason: failed.reason, message: failed.message };
+  const used = concludeUse(observed, status);
+  if (used) return used;
+  if (status.phase === "Captured") {
+    if (disk.image || disk.marks.length > 0) return undefined;
+    return { ...status, phase: "Lost", reason: "ImageMissing", message: "the node does not have the image any more" };
+  }
+  if (disk.image?.podUID === memoryImage.spec.podUID) return captured(observed, status);
+  if (stage === "Capture") return concludeCapture(observed, status);
+  return concludePreflight(observed, status);
+}
+
+function captured({ disk: { image } }: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  if (!image) return undefined;
+  const { bytes, imageHash, runsc, capturedAt, durations } = image;
+  return { ...status, phase: "Captured", bytes, imageHash, runscVersion: runsc, capturedAt, durations };
+}
+
+function concludeUse(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  const use = useOf(observed);
+  if (!use) return undefined;
+  const { podUID, outcome, reason, message, durationMs } = use;
+  const restore = { podUID, outcome, durationMs, ...(reason !== undefined && { reason }) };
+  if (outcome === "Restored") return { ...status, phase: "Restored", restore };
+  return { ...status, phase: "Lost", restore, ...(reason !== undefined && { reason }), ...(message && { message }) };
+}
+
+function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  const refusal = refusalOf(observed);
+  if (refusal) return { ...status, phase: "Failed", ...refusal };
+  return status.phase === undefined ? { ...status, phase: "Capturing" } : undefined;
+}
+
+/** A Pod that the watch has not shown yet, or that goes. An answer would only be a write more. */
+const passing: readonly RefusalReason[] = ["PodNotFound", "PodEnding"];
+
+function concludePreflight(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  const refusal = refusalOf(observed);
+  const { capturable, reason } = status.preflight ?? {};
+  if (refusal && passing.includes(refusal.reason)) return undefined;
+  if (refusal?.reason === "PodNotRunning" && capturable === undefined) return undefined;
+  if (capturable === (refusal === undefined) && reason === refusal?.reason) return undefined;
+  return { ...status, preflight: { capturable: refusal === undefined, ...refusal } };
+}

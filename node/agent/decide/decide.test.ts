@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
+import { imageOf, podOf } from "../../../test/support/labs/node-lab.ts";
+import type { Description, Mark } from "../store/image-store.ts";
+import { conclude } from "./conclude.ts";
+import { decide } from "./decide.ts";
+import type { Observed } from "./observed.ts";
+import { refusalOf } from "./refusal.ts";
+import { useOf } from "./use.ts";
+
+const node = { nodeName: "node-1", namespace: "default" } as const;
+const stored = {
+  name: "g1",
+  namespace: "default",
+  uid: "i",
+  resourceVersion: "1",
+  creationTimestamp: "2026-01-01T00:00:00Z",
+};
+const podUID = "1f0f9a1e-0000-4000-8000-000000000002";
+const userUID = "1f0f9a1e-0000-4000-8000-000000000003";
+const key = { namespace: "default", pod: "guest", image: "g1" };
+
+const asked = (stage: "Preflight" | "Capture", status: MemoryImageStatus = {}): Observed["memoryImage"] => ({
+  ...imageOf(node, podUID, { stage }),
+  metadata: stored,
+  status,
+});
+
+const podWith = (uid: string, metadata: object = {}): NonNullable<Observed["pod"]> => {
+  const pod = podOf(node, uid);
+  return { ...pod, metadata: { ...stored, ...pod.metadata, name: "guest", uid, ...metadata } };
+};
+
+const image: Description = {
+  ...{ runsc: "v1", containers: ["main"], files: { "checkpoint.img": 1 }, podUID, bytes: 1, imageHash: "0" },
+  ...{ capturedAt: "2026-01-01T00:00:00Z", durations: { freezeMs: 1, writeMs: 1, syncMs: 1, hashMs: 1 } },
+};
+
+const mark = (name: string, outcome: Mark["outcome"], writtenMs = 1_000): Mark => ({
+  ...{ name, pod: userUID, outcome, reason: "", beganMs: 400, writtenMs },
+});
+
+/** A Pod that runs in gVisor and can be captured. */
+const usual: Observed = {
+  ...{ key, nodeName: "node-1", nowMs: 2_000, podUID, isUserInGvisor: false, isCapturedElsewhere: false },
+  ...{ user: undefined, tombstone: undefined, failed: undefined, runscVersion: "v1" },
+  memoryImage: asked("Preflight"),
+  pod: podWith(podUID),
+  sandbox: { id: "s", sentry: 7, isPaused: false, isOurs: true, containers: ["main"], memoryBytes: 1_000 },
+  disk: { isPartial: false, image: undefined, marks: [] },
+  room: { usedBytes: 0, freeBytes: 2 ** 40 },
+  limits: { maxStoreBytes: 0, minFreeBytes: 0 },
+};
+
+const sandbox = usual.sandbox ?? expect.unreachable();
+
+describe("a Pod that cannot be captured", () => {
+  it.each<readonly [string, Partial<Observed>]>([
+    ["InvalidName", { podUID: "../../etc" }],
+    ["PodNotFound", { pod: undefined }],
+    ["PodEnding", { pod: podWith(podUID, { deletionTimestamp: "2026-01-01T00:00:00Z" }) }],
+    ["ForeignPod", { pod: podWith(podUID, { ownerReferences: [] }) }],
+    ["ForeignPod", { nodeName: "node-2" }],
+    ["PodNotRunning", { pod: { ...podWith(podUID), status: { phase: "Pending" } } }],
+    ["PodNotRunning", { sandbox: { ...sandbox, containers: ["main", "other"] } }],
+    ["NotGvisor", { sandbox: undefined }],
+    ["NotGvisor", { sandbox: { ...sandbox, sentry: undefined } }],
+    ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],
+    ["AlreadyCaptured", { isCapturedElsewhere: true }],
+    ["RunscMissing", { runscVersion: undefined }],
+    ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0 } }],
+    ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20 } }],
+  ])("is refused as %s", (reason, changes) => {
+    expect(refusalOf(usual)).toBeUndefined();
+    const observed = { ...usual, ...changes };
+    expect(refusalOf(observed)?.reason).toBe(reason);
+    const capturing = { ...observed, memoryImage: asked("Capture", { phase: "Capturing" }) };
+    expect(decide(capturing)).toBeUndefined();
+    expect(conclude(capturing)).toMatchObject({ phase: "Failed", reason });
+  });
+});
+
+describe("a preflight", () => {
+  it("has no answer for a Pod that starts, ends, or is not seen yet", () => {
+    for (const pod of [undefined, podWith(podUID, { deletionTimestamp: "x" }), { ...podWith(podUID), status: {} }]) {
+      expect(conclude({ ...usual, pod })).toBeUndefined();
+    }
+  });
+
+  it("is told again only if its answer has changed", () => {
+    expect(conclude(usual)).toEqual({ preflight: { capturable: true } });
+    expect(
+      conclude({ ...usual, memoryImage: asked("Preflight", { preflight: { capturable: true } }) }),
+    ).toBeUndefined();
+    const full = { limits: { maxStoreBytes: 1, minFreeBytes: 0 } };
+    expect(conclude({ ...usual, ...full })?.preflight).toMatchObject({ capturable: false, reason: "StoreFull" });
+  });
+});
+
+describe("a capture", () => {
+  it("begins only after the API was told", () => {
+    expect(decide({ ...usual, memoryImage: asked("Capture") })).toBeUndefined();
+    expect(conclude({ ...usual, memoryImage: asked("Capture") })).toEqual({ phase: "Capturing" });
+    expect(decide({ ...usual, memoryImage: asked("Capture", { phase: "Capturing" }) })).toBe("capture");
+  });
+
+  it("never begins after it has failed, or beside an earlier use of the name", () => {
+    expect(decide({ ...usual, memoryImage: asked("Capture", { phase: "Failed" }) })).toBeUndefined();
+    const used = { ...usual.disk, marks: [mark("", "restored")] };
+    const memoryImage = asked("Capture", { phase: "Capturing" });
+    expect(decide({ ...usual, memoryImage, disk: used })).toBeUndefined();
+  });
+
+  it("whose image is that of another Pod is not reported, and that image goes", () => {
+    const disk = { ...usual.disk, image: { ...image, podUID: "another" } };
+    expect(conclude({ ...usual, disk })).toEqual({ preflight: { capturable: true } });
+    expect(decide({ ...usual, disk })).toBe("remove-image");
+  });
+});
+
+describe("a use of an image", () => {
+  const asking = { ...usual, pod: undefined, sandbox: undefined, user: podWith(userUID) };
+  const withMarks = (...marks: readonly Mark[]): Observed => ({ ...asking, disk: { isPartial: false, image, marks } });
+
+  it("takes from the first mark to the last, of all containers", () => {
+    expect(useOf(withMarks(mark("", "restored")))).toBeUndefined();
+    const whole = withMarks(mark("", "restored"), mark("main", "restored", 1_250));
+    expect(useOf(whole)).toMatchObject({ outcome: "Restored", podUID: userUID, durationMs: 850 });
+  });
+
+  it("that has not changed for 60 s counts as failed if gVisor does not have its Pod", () => {
+    const restoring = withMarks(mark("", "restoring"));
+    const later = { ...restoring, nowMs: 62_000 };
+    expect(useOf({ ...restoring, nowMs: 60_000 })).toBeUndefined();
+    expect(useOf({ ...later, isUserInGvisor: true })).toBeUndefined();
+    expect(useOf(later)).toMatchObject({ outcome: "Failed", reason: "RestoreInterrupted" });
+    expect(decide(later)).toBe("remove-image");
+  });
+
+  it("does not happen as long as the Pod that asks has not begun, and the image stays", () => {
+    expect(useOf(withMarks())).toBeUndefined();
+    expect(decide({ ...withMarks(), memoryImage: undefined })).toBeUndefined();
+    expect(decide({ ...withMarks(), memoryImage: undefined, user: undefined })).toBe("remove-image");
+  });
+});

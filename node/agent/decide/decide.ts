@@ -1,0 +1,68 @@
+import { isEnding, type Observed } from "./observed.ts";
+import { refusalOf } from "./refusal.ts";
+import { useOf } from "./use.ts";
+
+/** One step on the node. Each can be repeated, and after each the pass begins anew. */
+export type Step =
+  /** Freeze the Pod and write its image. */
+  | "capture"
+  /** End a capture that did not reach its image. */
+  | "give-up"
+  | "remove-tombstone"
+  | "thaw"
+  | "remove-failed"
+  /** Write down that the Pod must stay frozen: its image is about to go. */
+  | "finalize"
+  | "end-sentry"
+  | "remove-image"
+  | "remove-marks";
+
+/** The next step on the node; undefined: there is nothing to do, and the API may be told. */
+export function decide(observed: Observed): Step | undefined {
+  return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
+}
+
+/** A capture has failed. First the image goes, then the tombstone, then the Pod runs again, then the API is told. */
+function decideFailed({ disk, memoryImage, sandbox, tombstone }: Observed): Step | undefined {
+  if (disk.image || disk.isPartial) return "remove-image";
+  if (tombstone) return "remove-tombstone";
+  if (sandbox?.sentry && sandbox.isPaused) return "thaw";
+  return !memoryImage || memoryImage.status?.phase === "Failed" ? "remove-failed" : undefined;
+}
+
+/** What the API was told once about an image that was whole. */
+const wholePhases: readonly unknown[] = ["Captured", "Restored", "Lost"];
+
+function decideCaptured(observed: Observed): Step | undefined {
+  const { disk, memoryImage, pod, sandbox, tombstone } = observed;
+  if (!tombstone) return mayCapture(observed) ? "capture" : undefined;
+  const isWhole = disk.image !== undefined || tombstone.isFinal || wholePhases.includes(memoryImage?.status?.phase);
+  if (!isWhole) return "give-up";
+  if (sandbox?.sentry && isEnding(pod)) return "end-sentry";
+  if (disk.image && isSpent(observed) && !tombstone.isFinal) return "finalize";
+  return !disk.image && !pod && !sandbox?.sentry ? "remove-tombstone" : undefined;
+}
+
+function mayCapture(observed: Observed): boolean {
+  const { disk, memoryImage } = observed;
+  if (memoryImage?.spec.stage !== "Capture" || memoryImage.status?.phase !== "Capturing") return false;
+  return !disk.image && disk.marks.length === 0 && refusalOf(observed) === undefined;
+}
+
+/** Whether nobody can or may restore from the image any more. */
+function isSpent(observed: Observed): boolean {
+  const { disk, memoryImage, user } = observed;
+  if (useOf(observed)) return true;
+  if (!memoryImage) return isEnding(user);
+  return memoryImage.status?.phase === "Failed" || disk.image?.podUID !== memoryImage.spec.podUID;
+}
+
+/** The image goes before its marks: an image without marks counts as unused. */
+function decideFiles(observed: Observed): Step | undefined {
+  const { disk, memoryImage, tombstone, user } = observed;
+  if (disk.image ? isSpent(observed) : disk.isPartial) return "remove-image";
+  if (disk.image || disk.marks.length === 0 || user || tombstone) return undefined;
+  return !memoryImage || memoryImage.status?.restore || memoryImage.status?.phase === "Failed"
+    ? "remove-marks"
+    : undefined;
+}

@@ -1,0 +1,78 @@
+import { isDnsLabel } from "../../../api/rules/names.ts";
+import { isUid } from "../store/records.ts";
+import { isEnding, type Observed } from "./observed.ts";
+
+/** Why a Pod cannot be captured now, in one word: the values of a metric label. */
+export const refusalReasons = [
+  "InvalidName",
+  "PodNotFound",
+  "PodEnding",
+  "ForeignPod",
+  "PodNotRunning",
+  "NotGvisor",
+  "ForeignShim",
+  "AlreadyCaptured",
+  "RunscMissing",
+  "StoreFull",
+  "DiskFull",
+] as const;
+
+export type RefusalReason = (typeof refusalReasons)[number];
+
+export const isRefusalReason = (text: string | undefined): text is RefusalReason =>
+  refusalReasons.some((reason) => reason === text);
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  /** Without numbers that change by themselves: each change is a write to the API. */
+  readonly message: string;
+}
+
+/** gVisor writes a little more than the memory of the Pod. */
+const besidesMemoryBytes = 16 * 1_048_576;
+
+/** Why the Pod of an image cannot be captured; undefined: it can. */
+export function refusalOf(observed: Observed): Refusal | undefined {
+  return refusalOfPod(observed) ?? refusalOfSandbox(observed) ?? refusalOfRoom(observed);
+}
+
+function refusalOfPod({ key, memoryImage, nodeName, pod, podUID }: Observed): Refusal | undefined {
+  if (!isDnsLabel(key.image) || !isUid(podUID ?? "")) {
+    return { reason: "InvalidName", message: "the name of the image or the UID of the Pod is malformed" };
+  }
+  if (!pod) return { reason: "PodNotFound", message: "this node has no Pod of that UID" };
+  if (isEnding(pod)) return { reason: "PodEnding", message: "the Pod is being deleted" };
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller);
+  const isOfSandbox = owner?.uid === memoryImage?.spec.sandboxUID;
+  if (!isOfSandbox || pod.metadata.name !== key.pod || pod.spec?.nodeName !== nodeName) {
+    return { reason: "ForeignPod", message: "the Pod does not belong to the Sandbox of this image" };
+  }
+  if (pod.status?.phase !== "Running") return { reason: "PodNotRunning", message: "the Pod does not run yet" };
+  return undefined;
+}
+
+function refusalOfSandbox(observed: Observed): Refusal | undefined {
+  const { pod, sandbox, isCapturedElsewhere, runscVersion } = observed;
+  if (!sandbox?.sentry) return { reason: "NotGvisor", message: "the Pod does not run in gVisor" };
+  if (!sandbox.isOurs) {
+    return { reason: "ForeignShim", message: "the shim of the Pod is not the one that can restore it" };
+  }
+  const wanted = pod?.spec?.containers.map(({ name }) => name) ?? [];
+  if ([...wanted].sort().join() !== sandbox.containers.join()) {
+    return { reason: "PodNotRunning", message: "gVisor does not have all containers of the Pod" };
+  }
+  if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another image" };
+  if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };
+  return undefined;
+}
+
+function refusalOfRoom({ limits, room, sandbox }: Observed): Refusal | undefined {
+  const wantedBytes = (sandbox?.memoryBytes ?? 0) + besidesMemoryBytes;
+  if (limits.maxStoreBytes > 0 && room.usedBytes + wantedBytes > limits.maxStoreBytes) {
+    return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
+  }
+  if (room.freeBytes - wantedBytes < limits.minFreeBytes) {
+    return { reason: "DiskFull", message: "the disk of this node would have less left than --min-free-bytes" };
+  }
+  return undefined;
+}

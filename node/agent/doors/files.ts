@@ -1,0 +1,85 @@
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** The files of the node. Each change lasts, also over a power cut, once its promise has resolved. */
+export class Files {
+  /** Makes a folder that only root reads, with its parents. */
+  async makeFolder(path: string): Promise<void> {
+    const first = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (first === undefined) return;
+    for (let made = path; ; made = dirname(made)) {
+      await this.sync(dirname(made));
+      if (made === first) return;
+    }
+  }
+
+  /** Writes a file in one step: a reader sees the old text or the new one. */
+  async replace(path: string, text: string): Promise<void> {
+    const next = `${path}.new`;
+    await using file = await open(next, "w", 0o600);
+    await file.writeFile(text);
+    await file.sync();
+    await this.rename(next, path);
+  }
+
+  /** Writes a new file in one step. @throws an error with the code EEXIST if the file is there. */
+  async create(path: string, text: string): Promise<void> {
+    const next = `${path}.new`;
+    await using file = await open(next, "w", 0o600);
+    await file.writeFile(text);
+    await file.sync();
+    await link(next, path);
+    await this.remove(next);
+  }
+
+  /** Both names are in one folder. */
+  async rename(from: string, to: string): Promise<void> {
+    await rename(from, to);
+    await this.sync(dirname(to));
+  }
+
+  /** Removes a file, or a folder with all that it contains. */
+  async remove(path: string): Promise<void> {
+    await rm(path, { recursive: true, force: true });
+    await this.sync(dirname(path)).catch(ignoreMissing);
+  }
+
+  /** Writes what the kernel still keeps of a file or a folder to the disk. */
+  async sync(path: string): Promise<void> {
+    await using handle = await open(path, "r");
+    await handle.sync();
+  }
+
+  /** Undefined if there is no such file. */
+  async read(path: string): Promise<string | undefined> {
+    return readFile(path, "utf8").catch(ignoreMissing);
+  }
+
+  /** The names in a folder; none if there is no such folder. */
+  async list(path: string): Promise<readonly string[]> {
+    return (await readdir(path).catch(ignoreMissing)) ?? [];
+  }
+
+  async bytesOf(path: string): Promise<number> {
+    return (await stat(path).catch(ignoreMissing))?.size ?? 0;
+  }
+
+  /** When a file was written last, in milliseconds of wall time. */
+  async writtenMs(path: string): Promise<number> {
+    return (await stat(path).catch(ignoreMissing))?.mtimeMs ?? 0;
+  }
+
+  /** What the disk of a folder has left for anybody, in bytes. */
+  async freeBytes(path: string): Promise<number> {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  }
+}
+
+const absent: readonly unknown[] = ["ENOENT", "ENOTDIR"];
+
+/** A file may go away between two looks at it. */
+function ignoreMissing(error: unknown): undefined {
+  if (error instanceof Error && "code" in error && absent.includes(error.code)) return undefined;
+  throw error;
+}

@@ -1,0 +1,88 @@
+import { spawn } from "node:child_process";
+import { stat } from "node:fs/promises";
+import type { Clock } from "../../../lib/time/clock.ts";
+
+export interface RunscSettings {
+  /** The path of the program. */
+  readonly program: string;
+  /** Where it keeps the state of the Pods of containerd. */
+  readonly root: string;
+}
+
+/** What is kept of the errors that runsc prints. */
+const longestComplaint = 2_000;
+/** The other end of the pipe may stay open in processes that runsc has started. */
+const restOfOutputMs = 20;
+
+/** runsc has refused, has failed, or was ended. */
+export class RunscFailed extends Error {
+  override readonly name = "RunscFailed";
+}
+
+/** The commands of gVisor's runsc for a Pod: the only way to stop it, to write its memory, and to let it go on. */
+export class Runsc {
+  readonly #settings: RunscSettings;
+  readonly #clock: Clock;
+  #version: { readonly of: string; readonly is: string } | undefined;
+
+  constructor(settings: RunscSettings, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+  }
+
+  /** No process of the Pod runs afterwards. */
+  async pause(sandbox: string, signal: AbortSignal): Promise<void> {
+    await this.#run(["pause", sandbox], signal);
+  }
+
+  async resume(sandbox: string, signal: AbortSignal): Promise<void> {
+    await this.#run(["resume", sandbox], signal);
+  }
+
+  /** Writes the memory of a paused Pod into a folder. The Pod stays paused. */
+  async checkpoint(sandbox: string, folder: string, signal: AbortSignal): Promise<void> {
+    const options = ["--leave-running", "--compression=none", `--image-path=${folder}`];
+    await this.#run(["checkpoint", ...options, sandbox], signal);
+  }
+
+  /** The stamp of the build. It is asked again when the file has changed. */
+  async version(signal: AbortSignal): Promise<string> {
+    const { ino, mtimeMs, size } = await stat(this.#settings.program);
+    const of = `${ino} ${mtimeMs} ${size}`;
+    if (this.#version?.of === of) return this.#version.is;
+    const [, is] = /^runsc version (\S+)/.exec(await this.#run(["--version"], signal)) ?? [];
+    if (is === undefined) throw new RunscFailed(`${this.#settings.program} does not tell its version`);
+    this.#version = { of, is };
+    return is;
+  }
+
+  /** Returns what runsc has printed. It gets SIGKILL when the signal is aborted. */
+  #run(args: readonly string[], signal: AbortSignal): Promise<string> {
+    const { program, root } = this.#settings;
+    return new Promise((resolve, reject) => {
+      const child = spawn(program, [`--root=${root}`, ...args], {
+        stdio: ["ignore", "pipe", "pipe"],
+        signal,
+        killSignal: "SIGKILL",
+      });
+      let output = "";
+      let complaint = "";
+      child.stdout.on("data", (data: Buffer) => {
+        output += data.toString();
+      });
+      child.stderr.on("data", (data: Buffer) => {
+        complaint = `${complaint}${data}`.slice(-longestComplaint);
+      });
+      child.on("error", (cause) => reject(new RunscFailed(`runsc ${args[0]}: ${cause.message}`, { cause })));
+      const conclude = (code: number | null, name: NodeJS.Signals | null) => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        if (code === 0) return resolve(output);
+        const how = code === null ? `was ended by ${name}` : `failed with status ${code}`;
+        reject(new RunscFailed([`runsc ${args[0]} ${how}`, complaint.trim()].filter(Boolean).join(": ")));
+      };
+      child.on("close", conclude);
+      child.on("exit", (code, name) => void this.#clock.after(restOfOutputMs, () => conclude(code, name)));
+    });
+  }
+}

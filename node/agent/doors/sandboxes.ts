@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import { parseExactJson } from "../../../lib/data/exact-json.ts";
+import type { Files } from "./files.ts";
+import type { Processes } from "./processes.ts";
+
+/** What the node knows of a Pod in gVisor. */
+export interface PodSandbox {
+  /** The id of the container that holds the Pod together. */
+  readonly id: string;
+  /** The process that holds the memory of the Pod; undefined once it has ended. */
+  readonly sentry: number | undefined;
+  readonly isPaused: boolean;
+  /** Whether it runs under our shim, which ends a paused Pod. */
+  readonly isOurs: boolean;
+  /** The names of the containers that gVisor has. */
+  readonly containers: readonly string[];
+  readonly memoryBytes: number;
+}
+
+/** The parts that are read of a state file of runsc. */
+interface State {
+  readonly status?: string;
+  readonly sandbox?: { readonly pid?: number };
+  readonly spec?: { readonly annotations?: Readonly<Record<string, string>> };
+}
+
+/** Builds for other kinds of machines have a longer name. */
+const shim = "containerd-shim-rouse-v1";
+const sentryName = "runsc-sandbox";
+const podUid = "io.kubernetes.cri.sandbox-uid";
+const containerName = "io.kubernetes.cri.container-name";
+
+/**
+ * The Pods that gVisor runs on the node, from the state files of runsc. containerd sets the annotations in them, after those
+ * of the Pod: no Pod can claim the identity of another.
+ */
+export class Sandboxes {
+  readonly #files: Files;
+  readonly #processes: Processes;
+  readonly #root: string;
+  /** The UID of the Pod of each file: neither changes while the file is there. */
+  readonly #uids = new Map<string, string>();
+
+  constructor(root: string, { files, processes }: { readonly files: Files; readonly processes: Processes }) {
+    this.#root = root;
+    this.#files = files;
+    this.#processes = processes;
+  }
+
+  async ofPod(uid: string): Promise<PodSandbox | undefined> {
+    const names = (await this.#files.list(this.#root)).filter((name) => name.endsWith(".state"));
+    for (const known of this.#uids.keys()) if (!names.includes(known)) this.#uids.delete(known);
+    const id = await this.#idOf(uid, names);
+    if (id === undefined) return undefined;
+    const state = await this.#state(stateFile(id));
+    if (!state) return undefined;
+    const sentry = this.#sentryOf(id, state);
+    const parent = sentry === undefined ? [] : this.#processes.commandOf(this.#processes.parentOf(sentry));
+    const containers = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
+    return {
+      id,
+      sentry,
+      isPaused: state.status === "paused",
+      isOurs: parent[0]?.split("/").at(-1)?.startsWith(shim) === true,
+      containers: await this.#namesOf(containers),
+      memoryBytes: sentry === undefined ? 0 : this.#processes.memoryBytesOf(sentry),
+    };
+  }
+
+  /**
+   * Ends the sentry of a paused Pod. runsc neither kills nor deletes what its state file calls paused, so the file is
+   * corrected first.
+   */
+  async end({ id }: PodSandbox): Promise<void> {
+    const text = await this.#files.read(join(this.#root, stateFile(id)));
+    if (text === undefined) return;
+    const { value, restore } = parseExactJson(text); // it has integers that a number of JavaScript would round
+    const state = value as State;
+    if (state.status === "paused") {
+      const corrected = restore(JSON.stringify({ ...state, status: "running" }));
+      await this.#files.replace(join(this.#root, stateFile(id)), corrected);
+    }
+    const sentry = this.#sentryOf(id, state);
+    if (sentry !== undefined) this.#processes.end(sentry);
+  }
+
+  async #idOf(uid: string, names: readonly string[]): Promise<string | undefined> {
+    for (const name of names) {
+      const [, id] = /^(.+)_sandbox:\1\.state$/.exec(name) ?? [];
+      if (id === undefined) continue;
+      const of = this.#uids.get(name) ?? (await this.#state(name))?.spec?.annotations?.[podUid];
+      if (of !== undefined) this.#uids.set(name, of);
+      if (of === uid) return id;
+    }
+    return undefined;
+  }
+
+  async #namesOf(files: readonly string[]): Promise<readonly string[]> {
+    const states = await Promise.all(files.map((name) => this.#state(name)));
+    return [...new Set(states.flatMap((state) => state?.spec?.annotations?.[containerName] ?? []))].sort();
+  }
+
+  /** Not a process that has the number of the sentry by now. */
+  #sentryOf(id: string, { sandbox }: State): number | undefined {
+    if (!sandbox?.pid) return undefined;
+    const command = this.#processes.commandOf(sandbox.pid);
+    return command[0] === sentryName && command.at(-1) === id ? sandbox.pid : undefined;
+  }
+
+  /** A file that is being written now is read at the next look. */
+  async #state(name: string): Promise<State | undefined> {
+    const text = await this.#files.read(join(this.#root, name));
+    try {
+      return text === undefined ? undefined : (JSON.parse(text) as State);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const stateFile = (id: string): string => `${id}_sandbox:${id}.state`;

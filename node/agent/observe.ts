@@ -1,0 +1,62 @@
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { imageAnnotation, isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import type { Doors } from "./doors/doors.ts";
+import type { ImageKey } from "./store/image-key.ts";
+import { isUid } from "./store/records.ts";
+
+/** What the agent sees of the API: all Pods and MemoryImages of its node. */
+export interface View {
+  readonly nodeName: string;
+  memoryImage(key: ImageKey): Stored<MemoryImage> | undefined;
+  podByUid(uid: string): Stored<Pod> | undefined;
+  podByName(namespace: string, name: string): Stored<Pod> | undefined;
+}
+
+export interface ObserveParts {
+  readonly view: View;
+  readonly doors: Doors;
+  readonly limits: StoreLimits;
+  /** The folder whose disk counts. */
+  readonly storeRoot: string;
+  /** Bytes that captures in progress will take. */
+  readonly promisedBytes: (except: ImageKey) => number;
+}
+
+export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
+  const { doors, limits, storeRoot, view } = parts;
+  const { clock, files, records, runsc, sandboxes, store } = doors;
+  const disk = await store.read(key);
+  const { tombstone, failed } = await records.ofImage(key);
+  const memoryImage = view.memoryImage(key);
+  const podUID = (tombstone ?? failed)?.podUID ?? memoryImage?.spec.podUID ?? disk.image?.podUID;
+  const isNamed = podUID !== undefined && isUid(podUID);
+  const other = isNamed && !tombstone ? await records.tombstoneOf(podUID) : undefined;
+  const pod = isNamed ? view.podByUid(podUID) : undefined;
+  const byName = view.podByName(key.namespace, key.pod);
+  const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[imageAnnotation] === key.image;
+  const marked = disk.marks.find(({ name }) => name === "")?.pod ?? "";
+  // Only a Pod that may be captured needs the size of the store, which takes a look at each file.
+  const needsRoom = memoryImage !== undefined && !isEnding(pod) && !tombstone && !disk.image;
+  return {
+    key,
+    nodeName: view.nodeName,
+    nowMs: clock.now().getTime(),
+    memoryImage,
+    podUID,
+    pod,
+    user: isUser ? byName : undefined,
+    sandbox: isNamed ? await sandboxes.ofPod(podUID) : undefined,
+    isUserInGvisor: isUid(marked) && (await sandboxes.ofPod(marked))?.sentry !== undefined,
+    disk,
+    tombstone,
+    failed,
+    isCapturedElsewhere: other !== undefined,
+    room: needsRoom
+      ? { usedBytes: (await store.usedBytes()) + parts.promisedBytes(key), freeBytes: await files.freeBytes(storeRoot) }
+      : { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY },
+    limits,
+    runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
+  };
+}

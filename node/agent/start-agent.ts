@@ -1,0 +1,104 @@
+import { join } from "node:path";
+import type { Registry } from "prom-client";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { metricsPage } from "../../lib/net/metrics-page.ts";
+import { type Page, startPageServer } from "../../lib/net/page-server.ts";
+import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { Agent } from "./agent.ts";
+import { AgentMetrics } from "./agent-metrics.ts";
+import type { AgentConfig } from "./config/config.ts";
+import type { Doors } from "./doors/doors.ts";
+import { Files } from "./doors/files.ts";
+import { Processes } from "./doors/processes.ts";
+import { Runsc } from "./doors/runsc.ts";
+import { Sandboxes } from "./doors/sandboxes.ts";
+import { ImageStore } from "./store/image-store.ts";
+import { Records } from "./store/records.ts";
+import { report } from "./watch/report.ts";
+import { startWatching } from "./watch/start-watching.ts";
+import { work } from "./work.ts";
+
+export interface StartParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+export interface RunningAgent extends Running {
+  readonly metricsUrl: string | undefined;
+  readonly healthUrl: string | undefined;
+}
+
+export interface DoorSettings extends Pick<AgentConfig, "runsc" | "storeRoot"> {
+  readonly clock: Clock;
+  readonly files?: Files;
+}
+
+/** All that the agent has of its node, at the places that the configuration names. */
+export function openDoors({ runsc, storeRoot, clock, files = new Files() }: DoorSettings): Doors {
+  const processes = new Processes();
+  return {
+    files,
+    processes,
+    clock,
+    runsc: new Runsc(runsc, clock),
+    sandboxes: new Sandboxes(runsc.root, { files, processes }),
+    store: new ImageStore(join(storeRoot, "images"), files),
+    records: new Records(storeRoot, files),
+  };
+}
+
+/** Starts the agent of a node. Disposal finishes the captures in progress. */
+export async function startAgent(config: AgentConfig, parts: StartParts): Promise<RunningAgent> {
+  const { clock, log, registry } = parts;
+  await using stack = new AsyncDisposableStack();
+  const doors = openDoors({ ...config, clock });
+  await doors.files.makeFolder(join(config.storeRoot, "images"));
+  const state = { isSynced: false, frozen: () => 0 };
+  const metrics = new AgentMetrics(registry, { frozen: () => state.frozen(), used: () => doors.store.usedBytes() });
+  const metricsServer =
+    config.metricsAddress &&
+    stack.use(
+      await startPageServer({
+        name: "metrics",
+        address: config.metricsAddress,
+        pages: { "/metrics": metricsPage(registry) },
+        log,
+      }),
+    );
+  const health = { "/healthz": () => page(true), "/readyz": () => page(state.isSynced) };
+  const healthServer =
+    config.healthAddress &&
+    stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages: health, log }));
+  const task = stack.use(
+    startTask("the node agent", async (signal) => {
+      await using watching = await startWatching({ ...parts, nodeName: config.nodeName }, signal);
+      const write = { report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args) };
+      const { limits, storeRoot } = config;
+      const agent = new Agent({ doors, metrics, log, limits, storeRoot, view: watching.view, ...write });
+      state.frozen = () => agent.frozenPods();
+      await Promise.race([aborted(signal), watching.synced, watching.failed]);
+      if (signal.aborted) return;
+      state.isSynced = true;
+      await work(agent, { watching, doors, log }, signal);
+    }),
+  );
+  const started = stack.move();
+  return {
+    failed: task.failed,
+    metricsUrl: metricsServer?.url,
+    healthUrl: healthServer?.url,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+type OmitFirst<F> = F extends (first: never, ...rest: infer R) => unknown ? R : never;
+
+const page = (isFine: boolean): Page => ({
+  status: isFine ? 200 : 503,
+  contentType: "text/plain",
+  body: isFine ? "ok\n" : "the Pods of the node are not known yet\n",
+});

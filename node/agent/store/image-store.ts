@@ -1,0 +1,172 @@
+import { join } from "node:path";
+import type { Files } from "../doors/files.ts";
+import { type ImageKey, imageKey } from "./image-key.ts";
+
+/** The file that is written last. The shim reads the first three fields. */
+export interface Description {
+  readonly runsc: string;
+  readonly containers: readonly string[];
+  readonly files: Readonly<Record<string, number>>;
+  readonly podUID: string;
+  readonly bytes: number;
+  readonly imageHash: string;
+  readonly capturedAt: string;
+  readonly durations: CaptureDurations;
+}
+
+export interface CaptureDurations {
+  readonly freezeMs: number;
+  readonly writeMs: number;
+  readonly syncMs: number;
+  readonly hashMs: number;
+}
+
+/** What the shim says of one use of an image. */
+export interface Mark {
+  /** Empty: the container that holds the Pod together. */
+  readonly name: string;
+  /** The UID of the Pod that used the image. */
+  readonly pod: string;
+  readonly outcome: "restoring" | "restored" | "refused" | "failed";
+  readonly reason: string;
+  /** When the use began and when this was written, in milliseconds of wall time. */
+  readonly beganMs: number;
+  readonly writtenMs: number;
+}
+
+/** All that the store has of an image. */
+export interface OnDisk {
+  /** Whether there is a part of an image. Nothing is restored from it. */
+  readonly isPartial: boolean;
+  /** Undefined without a whole image. */
+  readonly image: Description | undefined;
+  readonly marks: readonly Mark[];
+}
+
+const descriptionFile = "image.json";
+const outcomes: readonly unknown[] = ["restored", "refused", "failed"];
+
+/** The images of a node, and the shim's marks beside them. */
+export class ImageStore {
+  readonly #files: Files;
+  readonly #root: string;
+
+  constructor(root: string, files: Files) {
+    this.#root = root;
+    this.#files = files;
+  }
+
+  partOf(key: ImageKey): string {
+    return `${this.#pathOf(key)}.part`;
+  }
+
+  /** Makes an empty folder for the parts of an image. */
+  async begin(key: ImageKey): Promise<string> {
+    await this.#files.remove(this.partOf(key));
+    await this.#files.makeFolder(this.partOf(key));
+    return this.partOf(key);
+  }
+
+  async describe(key: ImageKey, description: Description): Promise<void> {
+    await this.#files.replace(join(this.partOf(key), descriptionFile), JSON.stringify(description));
+  }
+
+  /** Makes a described part the image. */
+  async complete(key: ImageKey): Promise<void> {
+    await this.#files.rename(this.partOf(key), this.#pathOf(key));
+  }
+
+  async read(key: ImageKey): Promise<OnDisk> {
+    const names = await this.#namesOf(key);
+    const image = names.includes(key.image) ? await this.#describedIn(this.#pathOf(key)) : undefined;
+    const isPartial = names.includes(`${key.image}.part`) || (names.includes(key.image) && image === undefined);
+    const marks = names.filter((name) => name.endsWith(".json")).map((name) => this.#markIn(key, name));
+    return { isPartial, image, marks: await Promise.all(marks) };
+  }
+
+  /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
+  async removeImage(key: ImageKey): Promise<void> {
+    const names = await this.#namesOf(key);
+    if (names.includes(`${key.image}.part`)) await this.#files.remove(this.partOf(key));
+    if (!names.includes(key.image)) return;
+    await this.#files.rename(this.#pathOf(key), this.partOf(key));
+    await this.#files.remove(this.partOf(key));
+  }
+
+  /** Removes what is left of an image that is removed. An image without marks would count as unused. */
+  async removeMarks(key: ImageKey): Promise<void> {
+    const folder = this.#folderOf(key);
+    for (const name of await this.#namesOf(key)) await this.#files.remove(join(folder, name));
+    if ((await this.#files.list(folder)).length === 0) await this.#files.remove(folder);
+  }
+
+  /** All images of which there is anything. */
+  async keys(): Promise<readonly ImageKey[]> {
+    const found: ImageKey[] = [];
+    for (const namespace of await this.#files.list(this.#root)) {
+      for (const pod of await this.#files.list(join(this.#root, namespace))) {
+        found.push(...(await this.keysOfPod(namespace, pod)));
+      }
+    }
+    return found;
+  }
+
+  async keysOfPod(namespace: string, pod: string): Promise<readonly ImageKey[]> {
+    const names = await this.#files.list(join(this.#root, namespace, pod));
+    const images = new Set(names.map((name) => name.split(".", 1)[0]));
+    return [...images].flatMap((image) => imageKey(namespace, pod, image) ?? []);
+  }
+
+  async usedBytes(): Promise<number> {
+    let sum = 0;
+    for (const key of await this.keys()) {
+      for (const folder of [this.#pathOf(key), this.partOf(key)]) {
+        for (const name of await this.#files.list(folder)) sum += await this.#files.bytesOf(join(folder, name));
+      }
+    }
+    return sum;
+  }
+
+  #folderOf({ namespace, pod }: ImageKey): string {
+    return join(this.#root, namespace, pod);
+  }
+
+  #pathOf(key: ImageKey): string {
+    return join(this.#folderOf(key), key.image);
+  }
+
+  async #namesOf(key: ImageKey): Promise<readonly string[]> {
+    const names = await this.#files.list(this.#folderOf(key));
+    return names.filter((name) => name.split(".", 1)[0] === key.image);
+  }
+
+  async #describedIn(folder: string): Promise<Description | undefined> {
+    const text = await this.#files.read(join(folder, descriptionFile));
+    return text === undefined ? undefined : (parsed(text) as Description | undefined);
+  }
+
+  /** A mark that the shim has only begun to write is one of a restore that has begun. */
+  async #markIn(key: ImageKey, file: string): Promise<Mark> {
+    const path = join(this.#folderOf(key), file);
+    const writtenMs = await this.#files.writtenMs(path);
+    const mark = parsed((await this.#files.read(path)) ?? "") ?? {};
+    const outcome = outcomes.includes(mark["outcome"]) ? (mark["outcome"] as Mark["outcome"]) : "restoring";
+    return {
+      name: file.slice(key.image.length, -".json".length).replace(/^\./, ""),
+      pod: typeof mark["pod"] === "string" ? mark["pod"] : "",
+      outcome,
+      reason: typeof mark["reason"] === "string" ? mark["reason"] : "",
+      beganMs: typeof mark["beganMs"] === "number" ? mark["beganMs"] : writtenMs,
+      writtenMs,
+    };
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { MemoryImage, MemoryImageSpec } from "../../../api/kinds/memory-image.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+
+/** The words that a process was started with. */
+const words = (pid: number): string => readText(`/proc/${pid}/cmdline`);
+
+/** The state of a process as in proc_pid_stat(5); empty if there is none. */
+export const stateOf = (pid: number): string => {
+  const stat = readText(`/proc/${pid}/stat`);
+  return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
+};
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+const usualShim = "/usr/bin/containerd-shim-rouse-v1";
+/** Adds a line to its memory every 10 ms. */
+const count = 'n=0; while :; do n=$((n+1)); echo $n >> "$0"; sleep 0.01; done';
+/** As the shim does: the sentry is its child. */
+const shim = `bash -c 'exec -a runsc-sandbox bash -c "$0" "$1" "$2"' "$0" "$1" "$2" & echo $!; wait`;
+
+export interface LabPod {
+  readonly id: string;
+  readonly uid: string;
+  readonly sentry: number;
+}
+
+/** A node with a stand-in for runsc: its Pods are real processes, and its files are real. */
+export class NodeLab implements AsyncDisposable {
+  readonly nodeName = "node-1";
+  readonly namespace = "default";
+  readonly storeRoot: string;
+  readonly runsc: { readonly program: string; readonly root: string };
+  readonly #folder = mkdtempSync(join(tmpdir(), "rouse-node-"));
+  readonly #shims: ChildProcess[] = [];
+  readonly #sentries: number[] = [];
+
+  constructor() {
+    this.storeRoot = join(this.#folder, "store");
+    const program = join(import.meta.dirname, "..", "fakes", "fake-runsc.sh");
+    this.runsc = { program, root: join(this.#folder, "runsc") };
+    mkdirSync(this.runsc.root);
+    mkdirSync(this.storeRoot);
+  }
+
+  /** Starts what the kubelet starts for a Pod in gVisor. */
+  async startPod({
+    uid = randomUUID(),
+    shim: argv0 = usualShim,
+  }: {
+    uid?: string;
+    shim?: string;
+  } = {}): Promise<LabPod> {
+    const id = randomUUID();
+    const memory = join(this.runsc.root, `memory-of-${id}`);
+    writeFileSync(memory, "");
+    const child = spawn("bash", ["-c", shim, count, memory, id], { argv0, stdio: ["ignore", "pipe", "ignore"] });
+    this.#shims.push(child);
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    const sentry = Number(line.toString());
+    this.#sentries.push(sentry);
+    // Until both have run their exec.
+    while (!words(sentry).startsWith("runsc-sandbox")) await new Promise((resolve) => setImmediate(resolve));
+    this.#writeState(id, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid) });
+    this.#writeState(`${id}-main`, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid, "main") });
+    return { id, uid, sentry };
+  }
+
+  #writeState(container: string, sandbox: string, state: object): void {
+    // The largest number is one that JavaScript rounds.
+    const text = JSON.stringify({ id: container, ...state }).replace(/\}$/, ',"hard":18446744073709551615}');
+    writeFileSync(join(this.runsc.root, `${container}_sandbox:${sandbox}.state`), text);
+  }
+
+  /** What runsc has written about a Pod. */
+  stateText({ id }: LabPod): string {
+    return readText(join(this.runsc.root, `${id}_sandbox:${id}.state`));
+  }
+
+  /** The lines that a Pod has in its memory. */
+  memoryOf({ id }: LabPod): string {
+    return readText(join(this.runsc.root, `memory-of-${id}`));
+  }
+
+  letFail(command: "pause" | "resume" | "checkpoint", how: "fails" | "hangs", message = ""): Disposable {
+    const path = join(this.runsc.root, `${command}.${how}`);
+    writeFileSync(path, message);
+    return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+  }
+
+  /** A path of the store; the files of an image lie in `images/default/guest`. */
+  path(...names: readonly string[]): string {
+    return join(this.storeRoot, ...names);
+  }
+
+  has(...names: readonly string[]): boolean {
+    return existsSync(this.path(...names));
+  }
+
+  /** All files of the store, without folders. */
+  files(): readonly string[] {
+    const entries = readdirSync(this.storeRoot, { recursive: true, withFileTypes: true });
+    const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
+    return paths.map((path) => path.slice(this.storeRoot.length + 1)).sort();
+  }
+
+  /** What the shim writes when a Pod uses an image. */
+  mark(
+    image: string,
+    mark: { readonly pod: string; readonly outcome: string; readonly reason?: string },
+    container?: string,
+  ) {
+    mkdirSync(this.path("images", this.namespace, "guest"), { recursive: true });
+    const file = `${image}${container ? `.${container}` : ""}.json`;
+    writeFileSync(this.path("images", this.namespace, "guest", file), JSON.stringify({ container: "c", ...mark }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const sentry of this.#sentries) {
+      if (words(sentry).startsWith("runsc-sandbox")) process.kill(sentry, "SIGKILL");
+    }
+    const ended = this.#shims.map((shim) => shim.exitCode ?? once(shim, "exit"));
+    for (const shim of this.#shims) shim.kill("SIGKILL");
+    await Promise.all(ended);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const specOf = (uid: string, name?: string) => ({
+  annotations: {
+    "io.kubernetes.cri.sandbox-uid": uid,
+    ...(name !== undefined && { "io.kubernetes.cri.container-name": name }),
+  },
+});
+
+export const sandboxUID = "5a0d0b0c-0000-4000-8000-000000000001";
+
+type NodeOfPod = Pick<NodeLab, "nodeName" | "namespace">;
+
+/** The Pod of a Sandbox, as the kubelet shows it once it runs. */
+export function podOf(lab: NodeOfPod, uid: string, image?: string, owner = sandboxUID): Pod {
+  return {
+    metadata: {
+      name: "guest",
+      namespace: lab.namespace,
+      uid,
+      ...(image !== undefined && { annotations: { "hibernation.rouse.dev/image": image } }),
+      ownerReferences: [
+        { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "guest", uid: owner, controller: true },
+      ],
+    },
+    spec: { nodeName: lab.nodeName, runtimeClassName: "gvisor", containers: [{ name: "main", image: "busybox" }] },
+    status: { phase: "Running" },
+  };
+}
+
+export function imageOf(lab: NodeOfPod, podUID: string, changes: Partial<MemoryImageSpec> = {}): MemoryImage {
+  return {
+    metadata: { name: "g1", namespace: lab.namespace },
+    spec: {
+      ...{ sandboxUID, podName: "guest", podUID, nodeName: lab.nodeName, runHash: "h", timeoutSeconds: 10 },
+      ...{ stage: "Preflight", ...changes },
+    },
+  };
+}
