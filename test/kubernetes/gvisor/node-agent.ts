@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
+import type { Command } from "../../../cluster/daemon.ts";
 import { inNamespace } from "../../../cluster/machine/mount-namespace.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
 
@@ -28,17 +29,21 @@ export const sentriesOf = (uid: string): readonly string[] =>
     .filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid))
     .filter((pid) => commandOf(pid)[0] === "runsc-sandbox");
 
-function runscPath(): string {
+export function runscPath(): string {
   const { gvisor } = inject("programs");
   if (!gvisor) throw new Error("the cluster has no gVisor");
   return gvisor.runsc;
 }
 
+/** A command that sees the files of the node as containerd does. */
+export function onNode(command: Command): Command {
+  const keeper = Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
+  return inNamespace(keeper, command);
+}
+
 /** Runs runsc where containerd runs it. Its output goes nowhere: a pipe would stay open in the processes it starts. */
 async function runsc(...args: readonly string[]): Promise<void> {
-  const keeper = Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
-  const all = ["--root=/run/containerd/runsc/k8s.io", ...args];
-  const command = inNamespace(keeper, { program: runscPath(), args: all });
+  const command = onNode({ program: runscPath(), args: ["--root=/run/containerd/runsc/k8s.io", ...args] });
   const [code] = await once(spawn(command.program, command.args, { stdio: "ignore" }), "exit");
   if (code !== 0) throw new Error(`runsc ${args.join(" ")} ended with ${code}`);
 }
@@ -59,6 +64,8 @@ interface CapturedPod {
 /** The path of an image, as this machine sees it. */
 export const imageFolder = ({ namespace, name }: Omit<CapturedPod, "uid">, image: string): string =>
   join(clusterLayout().var, store, namespace, name, image);
+
+export const pause = (uid: string): Promise<void> => runsc("pause", commandOf(sentriesOf(uid)[0] ?? "").at(-1) ?? "");
 
 /** Pauses a Pod and writes its image. The Pod stays paused. */
 export async function capture(pod: CapturedPod, image: string): Promise<string> {

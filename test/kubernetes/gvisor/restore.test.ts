@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
-import { busyboxPod, openTestNamespace } from "../support/workload.ts";
+import { openTestNamespace } from "../support/workload.ts";
+import { counter, firstPrinted, printed, type TestNamespace } from "./counter.ts";
 import { capture, imageFolder, markOf, sentriesOf } from "./node-agent.ts";
 
 let cluster: ClusterUnderTest;
@@ -11,30 +12,6 @@ beforeAll(async () => {
   cluster = await connectToCluster();
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
-
-// The name of a life and the count are only in memory.
-const countUp = `read life < /proc/sys/kernel/random/uuid; n=0
-until [ -e /crash ]; do n=$((n+1)); echo $life $n; sleep 0.1; done`;
-
-/** A Pod that counts, in gVisor. With an image it asks for its memory. */
-function counter(image?: string) {
-  const { metadata, spec, ...pod } = busyboxPod("guest", countUp);
-  const annotations = image ? { "hibernation.rouse.dev/image": image } : {};
-  const inGvisor = { ...spec, runtimeClassName: "gvisor", automountServiceAccountToken: false };
-  return { ...pod, metadata: { ...metadata, annotations }, spec: inGvisor };
-}
-
-type TestNamespace = Awaited<ReturnType<typeof openTestNamespace>>;
-
-/** The lives and counts that the Pod has printed, from the first on. */
-async function printed({ run }: TestNamespace) {
-  const lines = (await run("logs", "guest").catch(() => "")).split("\n").slice(0, -1);
-  return lines.map((line) => line.split(" ")).map(([life, count]) => ({ life, count: Number(count) }));
-}
-
-/** Waits until the container that runs now has printed something; returns what it printed first. */
-const firstPrinted = (test: TestNamespace, isWanted = (_: { readonly life?: string | undefined }) => true) =>
-  eventually(async () => (await printed(test)).slice(0, 1).find(isWanted));
 
 /** Starts a Pod, captures it, deletes it, and returns its image and what it counted last. */
 async function sleep(test: TestNamespace) {

@@ -1,0 +1,104 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { nodeName } from "../../../cluster/network.ts";
+import { ChildProgram } from "../../programs/child-program.ts";
+import { nodeFlags } from "../../programs/node-flags.ts";
+import { clusterLayout } from "../e2e/support/components.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
+import { openTestNamespace } from "../support/workload.ts";
+import { counter, firstPrinted, printed } from "./counter.ts";
+import { imageFolder, onNode, pause, runscPath, sentriesOf } from "./node-agent.ts";
+
+const root = join(import.meta.dirname, "..", "..", "..");
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+  await cluster.kubectl.run(["apply", `--filename=${join(root, "crds/hibernation")}`]);
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+/** The agent as a process of the node. */
+function startAgent(): ChildProgram {
+  const flags = [
+    ...[`--kubeconfig=${inject("kubeconfig")}`, `--node-name=${nodeName}`, `--runsc=${runscPath()}`],
+    ...["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"],
+  ];
+  const { program, args } = onNode({
+    program: process.execPath,
+    args: [...nodeFlags, join(root, "node/agent/main.ts"), ...flags],
+  });
+  return new ChildProgram(program, args);
+}
+
+/** A counting Pod that belongs to an object, and its MemoryImage. */
+async function openPod() {
+  const test = await openTestNamespace(cluster);
+  await test.apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owner" } } as never);
+  const sandboxUID = await test.run("get", "configmap", "owner", "--output=jsonpath={.metadata.uid}");
+  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: sandboxUID, controller: true };
+  const ownedCounter = (image?: string) => {
+    const pod = counter(image);
+    return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+  };
+  await test.apply(ownedCounter());
+  await eventually(async () => (await printed(test)).length > 10);
+  const podUID = await test.run("get", "pod", "guest", "--output=jsonpath={.metadata.uid}");
+  await test.apply({
+    apiVersion: "hibernation.rouse.dev/v1alpha1",
+    kind: "MemoryImage",
+    metadata: { name: "g1" },
+    spec: { sandboxUID, podName: "guest", podUID, nodeName, runHash: "h", timeoutSeconds: 20, stage: "Preflight" },
+  } as never);
+  const status = async () => JSON.parse((await test.run("get", "memimg", "g1", "--output=jsonpath={.status}")) || "{}");
+  const untilPhase = (phase: string) =>
+    eventually(async () => {
+      const found = await status();
+      return found.phase === phase ? found : undefined;
+    });
+  const capture = () => test.run("patch", "memimg", "g1", "--type=merge", '--patch={"spec":{"stage":"Capture"}}');
+  return { ...test, ownedCounter, podUID, status, untilPhase, capture };
+}
+
+describe("the node agent", () => {
+  it("captures a Pod that counts, and the next Pod goes on counting", async () => {
+    await using test = await openPod();
+    await using _agent = startAgent();
+    await eventually(async () => (await test.status()).preflight?.capturable === true);
+    await test.capture();
+    const captured = await test.untilPhase("Captured");
+    expect(captured.bytes).toBeGreaterThan(100_000);
+    const last = (await printed(test)).at(-1);
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    await eventually(() => sentriesOf(test.podUID).length === 0);
+
+    await test.apply(test.ownedCounter("g1"));
+    expect(await firstPrinted(test)).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
+    const restored = await test.untilPhase("Restored");
+    expect(restored.restore.outcome).toBe("Restored");
+    const folder = imageFolder({ namespace: test.namespace, name: "guest" }, "g1");
+    expect(existsSync(folder)).toBe(false);
+    await test.run("delete", "memimg", "g1");
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    await eventually(() => !existsSync(join(folder, "..")));
+    await eventually(() => readdirSync(join(clusterLayout().var, "lib/rouse/tombstones")).length === 0);
+  });
+
+  it("lets a Pod go on whose capture another agent did not finish", async () => {
+    await using test = await openPod();
+    const tombstones = join(clusterLayout().var, "lib/rouse/tombstones");
+    mkdirSync(tombstones, { recursive: true });
+    const record = { namespace: test.namespace, pod: "guest", image: "g1", podUID: test.podUID, isFinal: false };
+    writeFileSync(join(tombstones, `${test.podUID}.json`), JSON.stringify(record));
+    await pause(test.podUID);
+    const last = (await printed(test)).at(-1);
+    await using _agent = startAgent();
+    expect((await test.untilPhase("Failed")).reason).toBe("Interrupted");
+    await eventually(async () => ((await printed(test)).at(-1)?.count ?? 0) > (last?.count ?? 0) + 5);
+    expect((await printed(test)).at(-1)?.life).toBe(last?.life);
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    await eventually(() => sentriesOf(test.podUID).length === 0 && readdirSync(tombstones).length === 0);
+  });
+});
