@@ -88,6 +88,8 @@ type mark struct {
 	Container string `json:"container"`
 	// Outcome is one of restoring, restored, refused and failed.
 	Outcome string `json:"outcome"`
+	// BeganMs is when the use began, in milliseconds since 1970.
+	BeganMs int64  `json:"beganMs,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 

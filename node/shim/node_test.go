@@ -68,9 +68,9 @@ type node struct {
 
 func newNode(t *testing.T) node {
 	n := node{T: t, folder: t.TempDir()}
-	before := imageStore
-	imageStore = filepath.Join(n.folder, "images")
-	t.Cleanup(func() { imageStore = before })
+	beforeStore, beforeTombstones := imageStore, tombstones
+	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")
+	t.Cleanup(func() { imageStore, tombstones = beforeStore, beforeTombstones })
 	n.image = filepath.Join(imageStore, "shop", "web", "g1")
 	n.write("runsc", "#!/bin/sh\necho runsc version 2026.1+abc; echo spec: 1.1\n", 0o700)
 	n.write("runsc.toml", fmt.Sprintf("root = %q\nbinary_name = %q\n", n.folder, filepath.Join(n.folder, "runsc")), 0o600)
@@ -124,6 +124,12 @@ func (n node) run(next *gvisor, request *task.CreateTaskRequest) ([]string, erro
 	}
 	_, err = service.Start(inKubernetes, &task.StartRequest{ID: request.ID})
 	return next.calls, err
+}
+
+// bury writes the tombstone of the Pod of a sandbox.
+func (n node) bury(sandbox string) {
+	n.Helper()
+	n.write("tombstones/uid-"+sandbox+".json", "{}", 0o600)
 }
 
 func (n node) outcome(container string) (string, string) {

@@ -38,6 +38,10 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 	namespace, _ := namespaces.Namespace(ctx)
 	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit}
 	c.sandbox = sandbox{id: annotations["io.kubernetes.cri.sandbox-id"], root: filepath.Join(settings.Root, namespace)}
+	c.pod = annotations["io.kubernetes.cri.sandbox-uid"]
+	if err := refuseCaptured(c.pod); err != nil {
+		return nil, err
+	}
 	if annotations[imageAnnotation] == "" {
 		return c, nil
 	}
@@ -62,6 +66,8 @@ type container struct {
 	extension.TaskServiceExt
 	id      string
 	sandbox sandbox
+	// pod is the UID of the Pod.
+	pod string
 	// sentry is the process id of the sentry, 0 before Create.
 	sentry int
 	// image is the folder to restore from; empty if the container starts anew.
@@ -86,7 +92,7 @@ func (c *container) claimImage(ctx context.Context, annotations map[string]strin
 			return nil
 		}
 	}
-	c.mark = mark{path: markPath(image, name), Pod: annotations["io.kubernetes.cri.sandbox-uid"], Container: c.id}
+	c.mark = mark{path: markPath(image, name), Pod: c.pod, Container: c.id, BeganMs: time.Now().UnixMilli()}
 	isFirst, err := c.mark.claim()
 	if err != nil {
 		return c.refuse(image, err)
@@ -126,6 +132,10 @@ func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest)
 
 // Start restores or starts the container, or starts a process that was added to it by exec.
 func (c *container) Start(ctx context.Context, request *task.StartRequest) (*task.StartResponse, error) {
+	// The capture may have begun after the container was created.
+	if err := refuseCaptured(c.pod); err != nil && request.ExecID == "" {
+		return nil, err
+	}
 	if c.image == "" || request.ID != c.id || request.ExecID != "" {
 		return c.TaskServiceExt.Start(ctx, request)
 	}

@@ -86,6 +86,23 @@ describe("the node agent", () => {
     await eventually(() => readdirSync(join(clusterLayout().var, "lib/rouse/tombstones")).length === 0);
   });
 
+  it("keeps a captured Pod from a second life, also when its sentry ends before it is deleted", async () => {
+    await using test = await openPod();
+    await using _agent = startAgent();
+    await test.capture();
+    await test.untilPhase("Captured");
+    const last = (await printed(test)).at(-1);
+    process.kill(Number(sentriesOf(test.podUID)[0]), "SIGKILL");
+    const events = () => test.run("get", "events", "--output=jsonpath={.items[*].message}");
+    await eventually(async () => (await events()).includes("is captured, so it must not start again"));
+    expect(sentriesOf(test.podUID)).toEqual([]);
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    await test.apply(test.ownedCounter("g1"));
+    expect(await firstPrinted(test)).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
+    await test.untilPhase("Restored");
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+  });
+
   it("lets a Pod go on whose capture another agent did not finish", async () => {
     await using test = await openPod();
     const tombstones = join(clusterLayout().var, "lib/rouse/tombstones");

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+func TestNoContainerOfACapturedPodIsCreated(t *testing.T) {
+	n := newNode(t)
+	n.bury("s1")
+	for _, name := range []string{"", "app"} {
+		calls, err := n.run(&gvisor{}, n.request("s1", name, ""))
+		if err == nil || !strings.Contains(err.Error(), "uid-s1 is captured") || len(calls) != 0 {
+			t.Errorf("container %q: gVisor got %q, %v", name, calls, err)
+		}
+	}
+	if calls, err := n.run(&gvisor{}, n.request("s2", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("the next Pod: gVisor got %q, %v", calls, err)
+	}
+}
+
+func TestAContainerThatWasCreatedBeforeTheCaptureIsNotStarted(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	request := n.request("s1", "app", "")
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.bury("s1")
+	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: request.ID}); err == nil || len(next.calls) != 0 {
+		t.Errorf("gVisor got %q, %v", next.calls, err)
+	}
+	os.RemoveAll(tombstones)
+	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: request.ID}); err != nil || len(next.calls) != 1 {
+		t.Errorf("without its tombstone: gVisor got %q, %v", next.calls, err)
+	}
+}
+
+func TestATombstoneThatCannotBeReadCountsAsOne(t *testing.T) {
+	n := newNode(t)
+	os.Symlink("loop", filepath.Join(n.folder, "loop"))
+	tombstones = filepath.Join(n.folder, "loop")
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "")); err == nil || len(calls) != 0 {
+		t.Errorf("gVisor got %q, %v", calls, err)
+	}
+}
+
+func TestAMarkSaysWhenTheUseBegan(t *testing.T) {
+	n := newNode(t)
+	before := time.Now().UnixMilli()
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	found, err := readMark(markPath(n.image, ""))
+	if err != nil || found.BeganMs < before || found.BeganMs > time.Now().UnixMilli() {
+		t.Errorf("the mark says %d, %v", found.BeganMs, err)
+	}
+}
