@@ -1,11 +1,12 @@
 import type { MemoryImage, MemoryImageStatus } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import { conclude } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
-import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { endedAfterMs, isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import { isRefusalReason } from "./decide/refusal.ts";
 import { useOf } from "./decide/use.ts";
 import { observe, type View } from "./observe.ts";
@@ -20,7 +21,7 @@ export interface AgentParts extends ApplyParts {
 }
 
 /** The sentry needs some milliseconds to end. */
-const endingMs = 20;
+const endingStepMs = 20;
 /** A wake waits for the report of its restore. Until it has been there for a while, the marks are read often. */
 const restoringMs = 100;
 const slowRestoringMs = 2_000;
@@ -35,6 +36,8 @@ export class Agent {
   readonly #parts: AgentParts;
   /** The bytes that captures in progress will take. */
   readonly #promised = new Map<string, number>();
+  /** When this agent saw first that the Pod of an image is being deleted. */
+  readonly #endings = new Map<string, number>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
 
@@ -49,15 +52,15 @@ export class Agent {
   /** One pass over an image: one step on the node, or if there is none, one report. */
   async pass(text: string, signal: AbortSignal): Promise<Outcome> {
     const key = readKey(text);
-    const observed = await observe(
-      key,
-      { ...this.#parts, promisedBytes: (except) => this.#promisedBytes(except) },
-      signal,
-    );
+    const own = {
+      promisedBytes: (except: ImageKey) => this.#promisedBytes(except),
+      endingMs: (pod: Stored<Pod> | undefined) => this.#endingMs(text, pod),
+    };
+    const observed = await observe(key, { ...this.#parts, ...own }, signal);
     const step = decide(observed);
     if (step) {
       await this.#apply(step, observed);
-      return { requeueAfterMs: step === "end-sentry" ? endingMs : 0 };
+      return { requeueAfterMs: step === "end-sentry" ? endingStepMs : 0 };
     }
     await this.#conclude(observed);
     return { requeueAfterMs: this.#nextLookMs(observed) };
@@ -99,12 +102,22 @@ export class Agent {
   }
 
   #nextLookMs(observed: Observed): number | undefined {
-    const { disk, nowMs, pod, tombstone, user } = observed;
+    const { disk, endingMs, nowMs, pod, sandbox, tombstone, user } = observed;
+    if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
     }
     return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
+  }
+
+  /** By the clock of this process: that of the API server may differ. */
+  #endingMs(text: string, pod: Stored<Pod> | undefined): number {
+    const nowMs = this.#parts.doors.clock.ticksMs();
+    const sinceMs = this.#endings.get(text) ?? nowMs;
+    if (!pod || !isEnding(pod)) this.#endings.delete(text);
+    else this.#endings.set(text, sinceMs);
+    return pod && isEnding(pod) ? Math.max(1, nowMs - sinceMs) : 0;
   }
 
   #promisedBytes(except: ImageKey): number {

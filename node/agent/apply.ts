@@ -40,7 +40,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "finalize":
       return tombstone && (await records.finalize(tombstone));
     case "end-sentry":
-      parts.log.info({ image: textOf(key), pod: podUID }, "the captured Pod is deleted: ending its memory");
+      parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a deleted Pod");
       return sandbox && (await parts.doors.sandboxes.end(sandbox));
     case "remove-image":
       return await store.removeImage(key);

@@ -1,7 +1,8 @@
 import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import { imageAnnotation, isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { memoryImageAnnotation } from "../../api/rules/keys.ts";
+import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
@@ -20,6 +21,8 @@ export interface ObserveParts {
   readonly limits: StoreLimits;
   /** The folder whose disk counts. */
   readonly storeRoot: string;
+  /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
+  readonly endingMs: (pod: Stored<Pod> | undefined) => number;
   /** Bytes that captures in progress will take. */
   readonly promisedBytes: (except: ImageKey) => number;
 }
@@ -35,7 +38,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
   const other = isNamed && !tombstone ? await records.tombstoneOf(podUID) : undefined;
   const pod = isNamed ? view.podByUid(podUID) : undefined;
   const byName = view.podByName(key.namespace, key.pod);
-  const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[imageAnnotation] === key.image;
+  const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[memoryImageAnnotation] === key.image;
   const marked = disk.marks.find(({ name }) => name === "")?.pod ?? "";
   // Only a Pod that may be captured needs the size of the store, which takes a look at each file.
   const needsRoom = memoryImage !== undefined && !isEnding(pod) && !tombstone && !disk.image;
@@ -46,6 +49,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     memoryImage,
     podUID,
     pod,
+    endingMs: parts.endingMs(pod),
     user: isUser ? byName : undefined,
     sandbox: isNamed ? await sandboxes.ofPod(podUID) : undefined,
     isUserInGvisor: isUid(marked) && (await sandboxes.ofPod(marked))?.sentry !== undefined,

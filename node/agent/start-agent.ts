@@ -57,6 +57,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   await using stack = new AsyncDisposableStack();
   const doors = openDoors({ ...config, clock });
   await doors.files.makeFolder(join(config.storeRoot, "images"));
+  await doors.records.removeUnfinished();
   const state = { isSynced: false, frozen: () => 0 };
   const metrics = new AgentMetrics(registry, { frozen: () => state.frozen(), used: () => doors.store.usedBytes() });
   const metricsServer =

@@ -61,6 +61,8 @@ export async function capture(order: CaptureOrder, doors: Doors): Promise<Descri
   }
 }
 
+const neverAborted = new AbortController().signal;
+
 interface Deadline {
   readonly signal: AbortSignal;
   readonly checkTime: () => void;
@@ -85,7 +87,8 @@ async function writeImage(order: CaptureOrder, doors: Doors, deadline: Deadline)
     durations[of] += Math.round(clock.ticksMs() - beganMs);
     return result;
   };
-  await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, signal));
+  // Not cut off: a runsc that ends in between could leave a Pod that is frozen, and that its state file calls running.
+  await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, neverAborted));
   const folder = await timed("writeMs", "CheckpointFailed", async () => {
     const part = await store.begin(key);
     await runsc.checkpoint(sandbox.id, part, signal);

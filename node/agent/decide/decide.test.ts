@@ -43,7 +43,7 @@ const mark = (name: string, outcome: Mark["outcome"], writtenMs = 1_000): Mark =
 /** A Pod that runs in gVisor and can be captured. */
 const usual: Observed = {
   ...{ key, nodeName: "node-1", nowMs: 2_000, podUID, isUserInGvisor: false, isCapturedElsewhere: false },
-  ...{ user: undefined, tombstone: undefined, failed: undefined, runscVersion: "v1" },
+  ...{ endingMs: 0, user: undefined, tombstone: undefined, failed: undefined, runscVersion: "v1" },
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
   sandbox: { id: "s", sentry: 7, isPaused: false, isOurs: true, containers: ["main"], memoryBytes: 1_000 },
@@ -115,6 +115,16 @@ describe("a capture", () => {
     const disk = { ...usual.disk, image: { ...image, podUID: "another" } };
     expect(conclude({ ...usual, disk })).toEqual({ preflight: { capturable: true } });
     expect(decide({ ...usual, disk })).toBe("remove-image");
+  });
+});
+
+describe("a Pod that is being deleted", () => {
+  it("loses its sentry 10 s after its grace, whatever keeps it", () => {
+    const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };
+    const ending = { ...usual, pod: podWith(podUID, metadata) };
+    expect(decide({ ...ending, endingMs: 15_000 })).toBeUndefined();
+    expect(decide({ ...ending, endingMs: 15_001 })).toBe("end-sentry");
+    expect(decide({ ...ending, endingMs: 15_001, sandbox: { ...sandbox, sentry: undefined } })).toBeUndefined();
   });
 });
 

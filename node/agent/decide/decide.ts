@@ -1,4 +1,4 @@
-import { isEnding, type Observed } from "./observed.ts";
+import { endedAfterMs, isEnding, type Observed } from "./observed.ts";
 import { refusalOf } from "./refusal.ts";
 import { useOf } from "./use.ts";
 
@@ -19,6 +19,7 @@ export type Step =
 
 /** The next step on the node; undefined: there is nothing to do, and the API may be told. */
 export function decide(observed: Observed): Step | undefined {
+  if (observed.sandbox?.sentry && observed.endingMs > endedAfterMs(observed.pod)) return "end-sentry";
   return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
 }
 

@@ -6,9 +6,6 @@ import type { ImageKey } from "../store/image-key.ts";
 import type { OnDisk } from "../store/image-store.ts";
 import type { RecordsOfImage } from "../store/records.ts";
 
-/** The annotation by which a Pod asks for the memory of an earlier one. */
-export const imageAnnotation = "hibernation.rouse.dev/image";
-
 /** What the disk has room for. */
 export interface Room {
   readonly usedBytes: number;
@@ -32,6 +29,8 @@ export interface Observed extends RecordsOfImage {
   readonly podUID: string | undefined;
   /** That Pod, if the API still has it. */
   readonly pod: Stored<Pod> | undefined;
+  /** For how long this agent has seen that the Pod is being deleted; 0: it is not. */
+  readonly endingMs: number;
   /** The next Pod: it asks for this image. */
   readonly user: Stored<Pod> | undefined;
   /** What gVisor has of the captured Pod. */
@@ -48,3 +47,11 @@ export interface Observed extends RecordsOfImage {
 }
 
 export const isEnding = (pod: Pod | undefined): boolean => !pod || pod.metadata.deletionTimestamp !== undefined;
+
+const usualGraceSeconds = 30;
+/** What containerd and the kubelet need to end a Pod after its grace. */
+const endLimitMs = 10_000;
+
+/** When the kubelet should have ended a Pod, from when the agent saw that it is being deleted. */
+export const endedAfterMs = (pod: Pod | undefined): number =>
+  (pod?.metadata.deletionGracePeriodSeconds ?? usualGraceSeconds) * 1_000 + endLimitMs;

@@ -80,6 +80,14 @@ export class Records {
     return [...(await this.#all<Tombstone>(this.#tombstones)), ...(await this.#all<FailedCapture>(this.#failed))];
   }
 
+  /** What an agent that was killed had begun to write. */
+  async removeUnfinished(): Promise<void> {
+    for (const folder of [this.#tombstones, this.#failed]) {
+      const names = (await this.#files.list(folder)).filter((name) => name.endsWith(".new"));
+      for (const name of names) await this.#files.remove(join(folder, name));
+    }
+  }
+
   async #write(folder: string, record: Tombstone | FailedCapture): Promise<void> {
     await this.#files.makeFolder(folder);
     await this.#files.replace(this.#pathOf(folder, record.podUID), JSON.stringify(record));
@@ -93,7 +101,11 @@ export class Records {
 
   async #read<R>(path: string): Promise<R | undefined> {
     const text = await this.#files.read(path);
-    return text === undefined ? undefined : (JSON.parse(text) as R);
+    try {
+      return text === undefined ? undefined : (JSON.parse(text) as R);
+    } catch {
+      return undefined; // the agent writes none like this; the shim still refuses the Pod
+    }
   }
 
   #pathOf(folder: string, podUID: string): string {

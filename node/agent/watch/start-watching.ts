@@ -2,6 +2,7 @@ import { podType } from "../../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
+import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
 import type { KubeClient, Selection } from "../../../kube/client/client.ts";
 import { ApiError } from "../../../kube/client/errors.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
@@ -10,7 +11,6 @@ import { withoutManagedFields } from "../../../kube/informer/without-managed-fie
 import type { Logger } from "../../../lib/log/log.ts";
 import { firstFailure, type Running } from "../../../lib/process/lifecycle.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import { imageAnnotation } from "../decide/observed.ts";
 import type { View } from "../observe.ts";
 import { type ImageKey, imageKey } from "../store/image-key.ts";
 
@@ -75,7 +75,7 @@ export async function startWatching(parts: WatchingParts, signal: AbortSignal): 
           if (!pod) return;
           tellImages(images.store.by("pod", pod.metadata.uid));
           const { annotations, name, namespace } = pod.metadata;
-          const wanted = imageKey(namespace, name, annotations?.[imageAnnotation]);
+          const wanted = imageKey(namespace, name, annotations?.[memoryImageAnnotation]);
           if (wanted) tell.image(wanted);
           tell.pod(pod);
         }),
