@@ -70,6 +70,37 @@ export function describePatching(where: string, open: OpenContractApi): void {
       expect((await a.patch(merge, {})).object["data"]).toEqual({ color: "blue" });
     });
 
+    it("rejects a JSON patch whose copies add more than 3 MiB", async () => {
+      await using a = await openWithConfigMap(open);
+      const copies = (count: number) => [
+        { op: "add", path: "/data/text", value: "x".repeat(1_000_000) },
+        ...Array.from({ length: count }, () => ({ op: "copy", from: "/data/text", path: "/data/copy" })),
+        { op: "remove", path: "/data/copy" },
+      ];
+      expect((await a.patch(json, copies(3))).code).toBe(200);
+      const { code, status } = await a.patch(json, copies(4));
+      expect({ code, reason: status.reason }).toEqual({ code: 422, reason: "Invalid" });
+    });
+
+    it("takes an absent field for null in a test of a JSON patch, and adds one that is replaced", async () => {
+      await using a = await openWithConfigMap(open);
+      const absent = { op: "test", path: "/metadata/annotations", value: null };
+      const replace = { op: "replace", path: "/data/toString", value: "text" };
+      expect((await a.patch(json, [absent, replace])).object["data"]).toEqual({ color: "blue", toString: "text" });
+      const below = { op: "test", path: "/metadata/annotations/a", value: null };
+      expect((await a.patch(json, [below])).code).toBe(422);
+    });
+
+    it("finds no inherited names in a JSON patch", async () => {
+      await using a = await openWithConfigMap(open);
+      for (const operation of [
+        { op: "add", path: "/data/toString/length", value: "1" },
+        { op: "remove", path: "/data/valueOf" },
+      ]) {
+        expect({ operation, code: (await a.patch(json, [operation])).code }).toEqual({ operation, code: 422 });
+      }
+    });
+
     it("merges the lists of built-in kinds by their keys", async () => {
       await using api = await open();
       const patch = await withPod(api);
