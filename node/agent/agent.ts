@@ -26,6 +26,8 @@ const endingStepMs = 20;
 const restoringMs = 100;
 const slowRestoringMs = 2_000;
 const slowAfterMs = 30_000;
+/** A Pod that cannot be captured now may be soon, and nothing tells. */
+const unfitMs = 5_000;
 /** The controller deletes a captured Pod at once. */
 const deletedWithinMs = 60_000;
 /** The API takes no longer ones. */
@@ -102,12 +104,13 @@ export class Agent {
   }
 
   #nextLookMs(observed: Observed): number | undefined {
-    const { disk, endingMs, nowMs, pod, sandbox, tombstone, user } = observed;
+    const { disk, endingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
     if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
     }
+    if (memoryImage?.status?.preflight?.capturable === false && !memoryImage.status.phase) return unfitMs;
     return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
   }
 

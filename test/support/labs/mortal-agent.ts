@@ -21,10 +21,10 @@ export class Life {
   calls = 0;
   isOver = false;
   readonly #endsAt: number;
-  readonly #before: () => void;
+  readonly #before: () => unknown;
 
   /** `before` is called before each call. */
-  constructor(endsAt = Number.POSITIVE_INFINITY, before = () => {}) {
+  constructor(endsAt = Number.POSITIVE_INFINITY, before: () => unknown = () => {}) {
     this.#endsAt = endsAt;
     this.#before = before;
   }

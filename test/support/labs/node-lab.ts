@@ -26,9 +26,16 @@ function readText(path: string): string {
 
 const usualShim = "/usr/bin/containerd-shim-rouse-v1";
 /** Adds a line to its memory every 10 ms. */
-const count = 'n=0; while :; do n=$((n+1)); echo $n >> "$0"; sleep 0.01; done';
+const count = 'n=$(tail -n 1 "$0"); while :; do n=$((n+1)); echo $n >> "$0"; sleep 0.01; done';
 /** As the shim does: the sentry is its child. */
 const shim = `bash -c 'exec -a runsc-sandbox bash -c "$0" "$1" "$2"' "$0" "$1" "$2" & echo $!; wait`;
+
+export interface NewPod {
+  readonly uid?: string;
+  readonly shim?: string;
+  /** What it goes on from; absent: it starts anew. */
+  readonly memory?: string;
+}
 
 export interface LabPod {
   readonly id: string;
@@ -55,16 +62,10 @@ export class NodeLab implements AsyncDisposable {
   }
 
   /** Starts what the kubelet starts for a Pod in gVisor. */
-  async startPod({
-    uid = randomUUID(),
-    shim: argv0 = usualShim,
-  }: {
-    uid?: string;
-    shim?: string;
-  } = {}): Promise<LabPod> {
+  async startPod({ uid = randomUUID(), shim: argv0 = usualShim, memory: before = "" }: NewPod = {}): Promise<LabPod> {
     const id = randomUUID();
     const memory = join(this.runsc.root, `memory-of-${id}`);
-    writeFileSync(memory, "");
+    writeFileSync(memory, before);
     const child = spawn("bash", ["-c", shim, count, memory, id], { argv0, stdio: ["ignore", "pipe", "ignore"] });
     this.#shims.push(child);
     const [line] = (await once(child.stdout, "data")) as [Buffer];
