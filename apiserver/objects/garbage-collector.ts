@@ -2,7 +2,7 @@ import type { KubeObject, OwnerReference } from "../../api/kinds/meta.ts";
 import { groupOf } from "../../api/kinds/resource-type.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
-import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
+import { KeyedQueue, retryBackoff } from "../../lib/queues/keyed-queue.ts";
 import { startWorkers } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { KindRegistry } from "../kind-registry.ts";
@@ -10,6 +10,7 @@ import type { Commit, Located, Storage } from "../storage/storage.ts";
 import { decideGarbage, type GarbageAction, type OwnerState } from "./garbage.ts";
 import { foregroundFinalizer, type ObjectDeletion } from "./object-deletion.ts";
 import { storeOrFinish, withFinalizers } from "./object-lifecycle.ts";
+import { retryCeiling } from "./retry-ceiling.ts";
 
 export interface CollectorOptions {
   readonly storage: Storage;
@@ -21,7 +22,7 @@ export interface CollectorOptions {
 
 /** Deletes objects without owners, and releases owners that wait for their dependents. Its keys are UIDs. */
 export function startGarbageCollector(options: CollectorOptions): Running {
-  const queue = new KeyedQueue(options.clock);
+  const queue = new KeyedQueue(options.clock, retryBackoff, { retries: retryCeiling });
   const collector = new GarbageCollector(options, queue);
   return startWorkers({
     name: "garbage collector",

@@ -1,16 +1,17 @@
 import { namespaceType } from "../../api/kinds/core.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
-import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
+import { KeyedQueue, retryBackoff } from "../../lib/queues/keyed-queue.ts";
 import { startWorkers } from "../../lib/queues/workers.ts";
 import { resourceName } from "../status-errors.ts";
 import type { Commit } from "../storage/storage.ts";
 import type { CollectorOptions } from "./garbage-collector.ts";
+import { retryCeiling } from "./retry-ceiling.ts";
 
 const collection = resourceName(namespaceType);
 
 /** Empties namespaces that are being deleted, and removes them once they are empty. Its keys are names. */
 export function startNamespaceController({ storage, kinds, deletion, clock, log }: CollectorOptions): Running {
-  const queue = new KeyedQueue(clock);
+  const queue = new KeyedQueue(clock, retryBackoff, { retries: retryCeiling });
   const isLeaving = (name: string) =>
     storage.get(collection, undefined, name)?.object.metadata.deletionTimestamp !== undefined;
   storage.onCommit(({ resource, type, entry }: Commit) => {

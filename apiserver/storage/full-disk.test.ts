@@ -105,6 +105,19 @@ describe("an API server whose disk is full", () => {
     expect(work(store.storage)).toEqual(done);
   });
 
+  it("deletes within 30 s after there is space again what it could not delete for 12 minutes", async () => {
+    let isFull = true;
+    const { clock, objects, count } = storeOnADisk(() => isFull);
+    await using store = objects;
+    const failures = beginWork(store, count);
+    await clock.advance(12 * minuteMs);
+    expect(work(store.storage)).toMatchObject({ configMaps: 2, leaving: true });
+    isFull = false;
+    await clock.advance(minuteMs / 2);
+    expect(work(store.storage)).toMatchObject({ configMaps: 0, leaving: false });
+    expect(failures).toEqual([]);
+  });
+
   it("goes on after a failure of each of its writes in turn, and completes all of its work", async () => {
     const whole = storeOnADisk(() => false);
     leaveWork(whole.objects);
