@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,6 +31,20 @@ it(
     ]) {
       expect(existsSync(join(target, licence)), licence).toBe(true);
     }
+    await rm(target, { recursive: true });
+  },
+  collectMs,
+);
+
+it(
+  "the image of the node agent has all that it imports, and nothing of the other programs",
+  async () => {
+    const target = await mkdtemp(join(tmpdir(), "collected-"));
+    const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(readFileSync("Dockerfile.agent", "utf8")) ?? [];
+    const [, main = ""]: readonly string[] = JSON.parse(entryPoint);
+    execFileSync(process.execPath, ["scripts/collect-program.ts", main, target]);
+    expect(execFileSync(process.execPath, [join(target, main), "--version"]).toString()).toMatch(/^rouse-node-agent v/);
+    for (const other of ["controller", "activator", "apiserver"]) expect(existsSync(join(target, other))).toBe(false);
     await rm(target, { recursive: true });
   },
   collectMs,
