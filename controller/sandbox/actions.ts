@@ -20,6 +20,8 @@ export type Action =
   | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean; readonly asSeen?: true }
   /** No Pod may go on from this memory any more. */
   | { readonly do: "giveUpImage"; readonly image: Stored<MemoryImage>; readonly why: LossReason }
+  /** It must still be as it was decided on: then a Pod may go on from it. */
+  | { readonly do: "confirmImage"; readonly image: Stored<MemoryImage> }
   | ImageAction
   /** Undefined removes the annotation. */
   | { readonly do: "recordPodName"; readonly name: string | undefined }
@@ -44,6 +46,7 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   patchPod: "pod",
   deletePod: "pod",
   giveUpImage: "pod",
+  confirmImage: "pod",
   createImage: "memory",
   deleteImage: "memory",
   suspend: "pod",

@@ -118,9 +118,11 @@ function toStep(action: Action): "self" | "claims" | "pod" | "others" {
 function isPointless(action: Action, failures: readonly Failure[], undone: readonly Action[]): boolean {
   if (partOf(action) === "claims") return failedIn(failures, "claims");
   // Else the next Pod but one might go on from memory that was given up.
-  if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || other.do === "giveUpImage");
+  if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || isAboutMemory(other));
   return action.do === "recordPodName" && undone.some(startsPod);
 }
+
+const isAboutMemory = (action: Action): boolean => action.do === "giveUpImage" || action.do === "confirmImage";
 
 class Refused extends Error {}
 
@@ -176,6 +178,8 @@ async function perform(
       return images ? to(memoryImageType).create(images, action.image) : "done";
     case "giveUpImage":
       return images ? to(memoryImageType).patch(images, action.image, giveUp(action)) : "done";
+    case "confirmImage":
+      return images ? to(memoryImageType).confirm(images, action.image) : "done";
     case "deleteImage":
       return images ? to(memoryImageType).delete(images, action.image, { mayBeGone: true, asSeen: false }) : "done";
     case "refuse":

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ObjectMeta } from "../../api/kinds/meta.ts";
+import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
-import { adoptableLabel, podNameAnnotation } from "../../api/rules/keys.ts";
+import { adoptableLabel, memoryImageAnnotation, podNameAnnotation } from "../../api/rules/keys.ts";
 import {
   aPodOf,
   aSandbox,
@@ -12,9 +13,12 @@ import {
   someoneElse,
   trackingLabelsOf,
 } from "../../test/support/builders/builders.ts";
+import { aCapturedImage } from "../../test/support/builders/memory-images.ts";
 import { anObservation } from "../../test/support/builders/observed.ts";
+import { runHashOf } from "../suspension/hibernation/run-hash.ts";
 import type { Action } from "./actions.ts";
 import { decide } from "./decide.ts";
+import { decidePod } from "./decide-pod.ts";
 import type { Observed } from "./observed.ts";
 
 const recorded = (name: string) => ({ annotations: { [podNameAnnotation]: name } });
@@ -289,5 +293,33 @@ describe("the children of an expired Sandbox", () => {
 
   it("need not be there", () => {
     expect(act({ sandbox: marked() })).toEqual([]);
+  });
+});
+
+describe("a Pod that goes on from memory", () => {
+  const strategy = { suspensionStrategy: { type: "Hibernate" } } as const;
+  const asleep = aSandbox(strategy, {}, { hibernation: { state: "Hibernated" } });
+  const runHash = runHashOf(asleep.spec.podTemplate.spec);
+  const memory = (hash: string) => ({ images: [aCapturedImage({ spec: { runHash: hash } })], waitedMs: 0 });
+
+  it("is created after its image was confirmed, and without it after the image was given up", () => {
+    const steps = (hash: string) =>
+      decidePod(anObservation({ sandbox: asleep, memory: memory(hash) })).actions.map((action) => action.do);
+    expect(steps(runHash)).toEqual(["confirmImage", "createPod", "recordPodName"]);
+    expect(steps("old")).toEqual(["giveUpImage", "createPod", "recordPodName"]);
+  });
+
+  it("is replaced if it has no node after a second, and not before", () => {
+    const annotations = { [memoryImageAnnotation]: "pod-pod-1" };
+    const waiting = { ...aPodOf(asleep, { uid: "pod-2", annotations }), spec: { containers: [] } };
+    const steps = (waitedMs: number, pod: Stored<Pod> = waiting) =>
+      decidePod(anObservation({ sandbox: asleep, pods: [pod], memory: { ...memory(runHash), waitedMs } })).actions;
+    expect(steps(999).map((action) => action.do)).toEqual(["recordPodName"]);
+    expect(steps(1_000)).toMatchObject([
+      { do: "giveUpImage", why: "NotScheduled" },
+      { do: "deletePod", asSeen: true },
+    ]);
+    const bound = { ...waiting, spec: { containers: [], nodeName: "node-1" } };
+    expect(steps(1_000, bound).map((action) => action.do)).toEqual(["recordPodName"]);
   });
 });

@@ -65,7 +65,7 @@ function run(observed: Observed, found: OnePod): PodDecision {
 }
 
 function create(observed: Observed): readonly Action[] {
-  const { pod, unusable } = nextPodOf(observed.sandbox, makePod(observed.sandbox), observed.memory);
+  const { pod, from, unusable } = nextPodOf(observed.sandbox, makePod(observed.sandbox), observed.memory);
   const { name = "" } = pod.metadata;
   // A wrong Pod name is removed first, so that it does not stay if the new Pod cannot be created. If the name is right,
   // the Pod is created at once.
@@ -74,7 +74,8 @@ function create(observed: Observed): readonly Action[] {
   // The Pod would have other values than the Sandbox.
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
   const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
-  return [...wrong, ...givenUp, { do: "createPod", pod }, ...recordName(observed, name)];
+  const confirmed = from ? [{ do: "confirmImage", image: from } as const] : [];
+  return [...wrong, ...givenUp, ...confirmed, { do: "createPod", pod }, ...recordName(observed, name)];
 }
 
 const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;

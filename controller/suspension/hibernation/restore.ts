@@ -29,6 +29,8 @@ export const scheduleLimitMs = 1_000;
 
 export interface NextPod {
   readonly pod: Pod;
+  /** The image that it goes on from. It must still be as it was seen when the Pod is made: another leader may have given it up. */
+  readonly from?: Stored<MemoryImage>;
   /** Images that must not be used any more, before this Pod exists. */
   readonly unusable: readonly { readonly image: Stored<MemoryImage>; readonly why: LossReason }[];
 }
@@ -47,7 +49,7 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
     why: held.length > 1 ? "SeveralImages" : objection(sandbox, hashed, image),
   }));
   const [usable] = judged.filter(({ why }) => why === undefined);
-  if (usable) return { pod: restoring(hashed, usable.image), unusable: [] };
+  if (usable) return { pod: restoring(hashed, usable.image), from: usable.image, unusable: [] };
   return { pod: hashed, unusable: judged.flatMap(({ image, why }) => (why ? [{ image, why }] : [])) };
 }
 
