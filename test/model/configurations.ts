@@ -18,9 +18,14 @@ const one: Limits = {
   controllers: 1,
   lossy: false,
   refusals: 0,
+  captures: false,
+  runs: 0,
   drainEnds: false,
   rejectsSeals: false,
 };
+const captures = { captures: true } as const;
+/** Each person's suspension ends with its drain, and few other states are left. */
+const withoutActivators = { requests: 0, sleeps: 0, drainEnds: true, activators: { early: 0, late: 0 } } as const;
 const twoActivators = { early: 1, late: 1 };
 
 export interface Configuration {
@@ -110,9 +115,37 @@ export const small: readonly Configuration[] = [
     about: "it would rather stay awake, its memory cannot be kept, and two controllers lead",
     limits: { ...one, refusals: 1, controllers: 2 },
   },
+  {
+    about: "it sleeps with its memory, and a request comes",
+    limits: { ...one, ...captures },
+  },
+  {
+    about: "it is suspended manually with its memory, it is resumed, and what it runs changes",
+    limits: { ...one, ...captures, requests: 0, sleeps: 0, pauses: 1, resumes: 1, runs: 1 },
+  },
+  {
+    about: "it is suspended manually with its memory, and replaced as a whole",
+    limits: { ...one, ...captures, sleeps: 0, pauses: 1, replacements: 1, drainEnds: true },
+  },
+  {
+    about: "it sleeps with its memory if that can be kept, which changes",
+    limits: { ...one, ...captures, refusals: 1 },
+  },
+  {
+    about: "it is suspended manually with its memory, and two controllers lead",
+    limits: { ...one, ...captures, requests: 0, sleeps: 0, pauses: 1, controllers: 2 },
+  },
 ];
 
 export const large: readonly Configuration[] = [
+  {
+    about: "it sleeps with its memory if that can be kept, which changes, and a second activator starts",
+    limits: { ...one, ...captures, refusals: 1, activators: twoActivators },
+  },
+  {
+    about: "it is suspended manually with its memory, a request comes, and two controllers lead",
+    limits: { ...one, ...captures, sleeps: 0, pauses: 1, controllers: 2 },
+  },
   {
     about: "it sleeps while two requests come, and a Ready activator stops answering while it forwards",
     limits: { ...one, requests: 2, silences: 1, activators: twoActivators },
@@ -159,4 +192,13 @@ export const whereSilenceShows: Limits = { ...one, silences: 1 };
 export const whereReplacementShows: Limits = { ...one, sleeps: 0, pauses: 1, replacements: 1 };
 export const whereRejectionShows: Limits = { ...one, sleeps: 0, pauses: 1, rejectsSeals: true };
 export const whereRefusalShows: Limits = { ...one, pauses: 1, refusals: 1 };
+export const whereLateMemoryShows: Limits = { ...one, ...captures, sleeps: 0, pauses: 1 };
+export const whereOldMemoryShows: Limits = {
+  ...{ ...one, ...withoutActivators, ...captures },
+  ...{ pauses: 2, resumes: 2, runs: 2 },
+};
+export const whereFrozenPodsShow: Limits = {
+  ...{ ...one, ...withoutActivators, ...captures },
+  ...{ pauses: 1, replacements: 1 },
+};
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -5,11 +5,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { mayHaveNextPod, sealOf } from "../../api/rules/suspension.ts";
 import { type Reply, replyToRefusal } from "../../controller/suspension/activators/activator-replies.ts";
 import { longestSilenceMs, type Silence } from "../../controller/suspension/activators/silence.ts";
-import {
-  type DeletePod,
-  endsWithoutSeal,
-  type SuspensionStep,
-} from "../../controller/suspension/handshake/decide-suspension.ts";
+import { endsWithoutSeal, type SuspensionStep } from "../../controller/suspension/handshake/decide-suspension.ts";
 import {
   intentPatch,
   renewCausePatch,
@@ -20,7 +16,10 @@ import {
 import { aPodOf, aSandbox, noon } from "../support/builders/builders.ts";
 import { answer, listens } from "./activators.ts";
 import { agesOf, type ConnectDeps, decide } from "./decisions.ts";
+import { codeOfImages } from "./encode.ts";
+import { beginCapture, deletePod, giveUp } from "./endings.ts";
 import type { Step } from "./explore.ts";
+import { capturesSeen, withNextLife } from "./memory.ts";
 import {
   type Controller,
   latest,
@@ -31,17 +30,12 @@ import {
   replaced,
   versionAt,
   type World,
+  withController,
   withStatus,
 } from "./world.ts";
 
 const shortly: Silence = { forMs: 0, lostForMs: 0 };
 const forLong: Silence = { forMs: longestSilenceMs, lostForMs: 0 };
-
-const withController = (world: World, index: number, change: Partial<Controller>): World => {
-  const controller = world.controllers[index];
-  if (!controller) throw new Error(`there is no controller ${index}`);
-  return { ...world, controllers: replaced(world.controllers, index, { ...controller, ...change }) };
-};
 
 export function controllerSteps(world: World, index: number, around: ConnectDeps): Step<World>[] {
   const controller = world.controllers[index];
@@ -53,7 +47,8 @@ export function controllerSteps(world: World, index: number, around: ConnectDeps
 }
 
 /** Its stores catch up one by one, and it may restart at any point. */
-function lookSteps(world: World, index: number, { sees, seesPods, round }: Controller): Step<World>[] {
+function lookSteps(world: World, index: number, controller: Controller): Step<World>[] {
+  const { sees, seesPods, seesImages, round } = controller;
   const newest = world.versions.length - 1;
   const steps: Step<World>[] = [];
   const to = (what: string, change: Partial<Controller>) =>
@@ -61,6 +56,8 @@ function lookSteps(world: World, index: number, { sees, seesPods, round }: Contr
   if (sees < newest) to(`sees version ${newest} of the sandbox`, { sees: newest });
   if (seesPods < world.pods)
     to(`sees ${podIn(world.pods) ? `Pod ${podIn(world.pods)}` : "no Pod"}`, { seesPods: world.pods });
+  if (seesImages !== world.images && codeOfImages(seesImages) !== codeOfImages(world.images))
+    to("sees the images", { seesImages: world.images });
   if (round) to("drops its round of questions", { round: undefined });
   return steps;
 }
@@ -130,8 +127,11 @@ function reconcileSteps(world: World, index: number, controller: Controller, aro
   return agesOf(world, view, around).flatMap((sealedForMs) => {
     const { round, heardFenced } = controller;
     const { refuses } = world;
-    const step = decide({ view, round, sealedForMs, heardFenced, refuses, around }, podIn(controller.seesPods), false);
-    return perform(world, index, controller, step, around, sealedForMs);
+    const pod = podIn(controller.seesPods);
+    return capturesSeen(controller.seesImages, pod, view, { ...around, refuses }).flatMap((capture) => {
+      const step = decide({ view, round, sealedForMs, heardFenced, refuses, capture, around }, pod, false);
+      return perform(world, index, controller, step, around, sealedForMs);
+    });
   });
 }
 
@@ -157,7 +157,7 @@ function perform(
       : [];
   switch (step.do) {
     case "nothing":
-      return nextPod(world, index, controller);
+      return nextPod(world, index, controller, around);
     case "reportSuspended":
       return wrote(`writes the status: suspended since generation ${generation}`, withSuspended(world, generation));
     case "readPod":
@@ -188,8 +188,9 @@ function perform(
       return [...isSealed, ...wrote("writes Running back: its seal is rejected", ...undone(world, sandbox))];
     }
     case "capture":
+      return beginCapture(world, index, step, sealOf(sandbox)?.cause === "Person" && sealedForMs > 0);
     case "giveUpCapture":
-      return [];
+      return [giveUp(world, index, step)];
     case "deletePod":
       return deletePod(world, index, step, sealOf(sandbox)?.cause === "Person" && sealedForMs > 0);
     case "unseal":
@@ -227,33 +228,6 @@ const ask = (world: World, index: number, { asked, pod, generation }: Omit<Model
   };
 };
 
-/** With the UID as precondition. Requests that a manual suspension cuts after its drain timeout are cut on purpose, and reported. */
-function deletePod(world: World, index: number, { podUid: uid, cut, unasked }: DeletePod, overdue: boolean) {
-  const pod = podNumber(uid);
-  if (podIn(world.pods) !== pod) return [];
-  const sent = world.requests.filter(
-    (request) => (request.at === "pod" || request.at === "tunnel") && request.pod === pod,
-  );
-  const reported = cut > 0 || unasked > 0;
-  const broken = overdue && reported ? undefined : deletedUnder(sent, unasked > 0);
-  const requests = world.requests.map((request) => (sent.includes(request) ? ({ at: "end" } as const) : request));
-  const paused = world.paused === pod ? 0 : world.paused;
-  const gone = { ...world, pods: world.pods + 1, paused, requests };
-  return [
-    {
-      what: `controller ${index} deletes Pod ${pod}${cut ? `, cutting ${cut}` : ""}`,
-      next: withController(gone, index, { seesPods: gone.pods, round: undefined }),
-      ...(broken && { broken }),
-    },
-  ];
-}
-
-/** An idle tunnel of an activator that was silent for five minutes ends with its Pod, and that is reported. */
-function deletedUnder(sent: World["requests"], isReported: boolean): string | undefined {
-  if (sent.some(({ at }) => at === "pod")) return "a Pod with a request is deleted";
-  return sent.length > 0 && !isReported ? "a Pod with a tunnel is deleted, and the tunnel was not closed" : undefined;
-}
-
 /**
  * A consistent read and its consequence in one step: a deleted Pod stays deleted, and an existing one is only
  * deleted once it is sealed, and a write under the version of the sandbox would detect that.
@@ -268,10 +242,12 @@ function readPod(
   const view = versionAt(world.versions, controller.sees);
   const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
-  const { round, heardFenced } = controller;
+  const { round, heardFenced, seesImages } = controller;
   const { refuses } = world;
-  const step = decide({ view, round, sealedForMs, heardFenced, refuses, around }, pod, true);
-  return perform(world, index, controller, step, around, sealedForMs);
+  return capturesSeen(seesImages, pod, view, { ...around, refuses }).flatMap((capture) => {
+    const step = decide({ view, round, sealedForMs, heardFenced, refuses, capture, around }, pod, true);
+    return perform(world, index, controller, step, around, sealedForMs);
+  });
 }
 
 const withSuspended = (world: World, observedGeneration: number): World | undefined =>
@@ -289,13 +265,18 @@ const withSuspended = (world: World, observedGeneration: number): World | undefi
   });
 
 /** The rest of the reconciler for a running sandbox. */
-function nextPod(world: World, index: number, { sees, seesPods }: Controller): Step<World>[] {
+function nextPod(
+  world: World,
+  index: number,
+  { sees, seesPods }: Controller,
+  { mutation }: ConnectDeps,
+): Step<World>[] {
   const { sandbox } = versionAt(world.versions, sees);
   if (!mayHaveNextPod(sandbox) || podIn(seesPods) !== 0 || podIn(world.pods) !== 0) return [];
   const stray = sees === world.versions.length - 1 ? 0 : 1;
   if (stray > world.left.unneededPods) return [];
   const left = { ...world.left, unneededPods: world.left.unneededPods - stray };
-  const made = { ...world, left, pods: world.pods + 1 };
-  const next = withController(made, index, { seesPods: made.pods });
-  return [{ what: `controller ${index} creates Pod ${podIn(made.pods)}`, next }];
+  const { next: made, what, broken } = withNextLife({ ...world, left, pods: world.pods + 1 }, mutation);
+  const next = withController(made, index, { seesPods: made.pods, seesImages: made.images });
+  return [{ what: `controller ${index} creates Pod ${podIn(made.pods)}${what}`, next, ...(broken && { broken }) }];
 }

@@ -6,6 +6,7 @@ import {
   type Round,
   type SuspensionStep,
 } from "../../controller/suspension/handshake/decide-suspension.ts";
+import type { Capture } from "../../controller/suspension/hibernation/capture.ts";
 import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
 import { codeOfRound } from "./encode.ts";
@@ -41,6 +42,7 @@ interface Question {
   readonly sealedForMs: number;
   readonly heardFenced: number;
   readonly refuses: boolean;
+  readonly capture: Capture;
   readonly around: ConnectDeps;
 }
 
@@ -48,7 +50,7 @@ const decided = new Map<string, SuspensionStep>();
 
 /** The product's decision, computed once for each situation. */
 export function decide(
-  { view, round, sealedForMs, heardFenced, refuses, around }: Question,
+  { view, round, sealedForMs, heardFenced, refuses, capture, around }: Question,
   pod: number,
   podIsFresh: boolean,
 ): SuspensionStep {
@@ -56,7 +58,7 @@ export function decide(
   const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
   const podIsFenced = pod !== 0 && (heardFenced & (1 << pod)) !== 0;
   const isRefused = refuses && around.mutation !== "a refusal that is not asked for before the seal";
-  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${isRefused}/${codeOfRound(round)}`;
+  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${isRefused}/${capture.is}${capture.is === "underWay" && capture.leftMs > 0}/${codeOfRound(round)}`;
   const known = decided.get(key);
   if (known) return known;
   const step = decideSuspension({
@@ -67,6 +69,7 @@ export function decide(
     round: round && productRound(round),
     sealedForMs,
     silenceLimitMs,
+    capture,
     memoryRefusal: isRefused ? memoryRefusal : undefined,
     now: new Date(noon),
   });

@@ -1,7 +1,7 @@
 // The code of a state: a text with one small number in each character. Most of the time of an exploration goes into codes, so
 // they are short. Each part of a code has a known length, or begins with what tells its length, so no two states share one.
 import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
-import type { Activator, Controller, ModelRound, Request, World } from "./world.ts";
+import type { Activator, Controller, Image, ModelRound, Request, World } from "./world.ts";
 
 const lives = { absent: 0, down: 1, listening: 2, halfListed: 3, serving: 4 } as const;
 const times = { none: 0, no: 0, before: 1, after: 2 } as const;
@@ -35,8 +35,19 @@ export function codeOfRound(round: ModelRound | undefined): string {
   return code;
 }
 
-const codeOfController = ({ sees, seesPods, round, heardFenced }: Controller, newest: number): string =>
-  String.fromCharCode(newest - sees, seesPods, heardFenced) + codeOfRound(round);
+const agents = { idle: 0, frozen: 1, captured: 2, failed: 3 } as const;
+
+export function codeOfImages(images: readonly Image[]): string {
+  let code = String.fromCharCode(images.length);
+  for (const { run, asked, agent, late, givenUp, used } of images) {
+    const flags = (asked ? 1 : 0) + (late ? 2 : 0) + (givenUp ? 4 : 0) + (used ? 8 : 0);
+    code += String.fromCharCode(run, agents[agent], flags);
+  }
+  return code;
+}
+
+const codeOfController = ({ sees, seesPods, seesImages, round, heardFenced }: Controller, newest: number): string =>
+  String.fromCharCode(newest - sees, seesPods, heardFenced) + codeOfImages(seesImages) + codeOfRound(round);
 
 function codeOfActivator(activator: Activator, newest: number): string {
   const { life, silent, saidReady, sees, seesPods, reportedGeneration, observed, fenced } = activator;
@@ -51,7 +62,8 @@ const hasView = ({ life }: Activator): boolean => life === "serving" || life ===
  * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
  * that a sandbox that returns to a former state is in the same state.
  */
-export function encode({ versions, pods, controllers, activators, requests, left, paused, refuses }: World): string {
+export function encode(world: World): string {
+  const { versions, pods, controllers, activators, requests, left, paused, refuses, images, run } = world;
   const newest = versions.length - 1;
   let oldest = newest;
   for (const { sees } of controllers) oldest = Math.min(oldest, sees);
@@ -59,8 +71,9 @@ export function encode({ versions, pods, controllers, activators, requests, left
   const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals } = left;
   let code = String.fromCharCode(
     ...[pods, paused, sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes],
-    ...[refusals, refuses ? 1 : 0, newest - oldest],
+    ...[refusals, refuses ? 1 : 0, newest - oldest, left.runs, run],
   );
+  code += codeOfImages(images);
   for (let index = oldest; index <= newest; index += 1) code += String.fromCharCode(versions[index]?.content ?? 0);
   code += inAnyOrder(controllers.map((controller) => codeOfController(controller, newest)));
   for (const activator of activators) code += codeOfActivator(activator, newest);

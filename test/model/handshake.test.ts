@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
   small,
+  whereFrozenPodsShow,
+  whereLateMemoryShows,
   whereMutationsShow,
+  whereOldMemoryShows,
   wherePausedTunnelsShow,
   whereRefusalShows,
   whereRejectionShows,
@@ -91,6 +94,27 @@ describe("each rule of the handshake is needed", () => {
   ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
     const { counterexample } = explore(handshake(whereRefusalShows, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
+  });
+
+  it.each([
+    {
+      mutation: "a late capture that counts",
+      limits: whereLateMemoryShows,
+      why: "a Pod goes on from memory that was captured during a deletion",
+    },
+    {
+      mutation: "memory that is not given up",
+      limits: whereOldMemoryShows,
+      why: "a Pod goes on from memory that is older than the last life",
+    },
+    {
+      mutation: "a frozen Pod that may lose its seal",
+      limits: whereFrozenPodsShow,
+      why: "no further step ends all waits",
+    },
+  ] as const)("$mutation: $why", limit, ({ mutation, limits, why }) => {
+    expect(explore(handshake(limits, mutation), statesMax).counterexample?.why).toBe(why);
+    expect(explore(handshake(limits), statesMax).counterexample).toBeUndefined();
   });
 
   it("describes a counterexample", () => {

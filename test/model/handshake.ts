@@ -3,6 +3,7 @@ import { activatorSteps } from "./activators.ts";
 import { controllerSteps } from "./controllers.ts";
 import { encode } from "./encode.ts";
 import type { Model, Step } from "./explore.ts";
+import { agentSteps, isFrozen, newImage, runSteps } from "./memory.ts";
 import {
   type Activator,
   edited,
@@ -30,18 +31,27 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals } = limits;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs } = limits;
+  const images = limits.captures ? [newImage(0)] : [];
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion(limits)],
     pods: 1,
-    controllers: repeat(limits.controllers, { sees: 0, seesPods: 1, round: undefined, heardFenced: 0 }),
+    controllers: repeat(limits.controllers, {
+      sees: 0,
+      seesPods: 1,
+      seesImages: images,
+      round: undefined,
+      heardFenced: 0,
+    }),
     activators: [
       ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals },
+    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs },
+    images,
+    run: 0,
     refuses: false,
     paused: 0,
   };
@@ -105,12 +115,15 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
       ...world.activators.flatMap((_, index) => activatorSteps(world, index, mutation)),
       ...personSteps(world),
       ...refusalSteps(world),
+      ...agentSteps(world),
+      ...runSteps(world),
       ...editSteps(world),
       ...replacementSteps(world),
     ],
     isSettled: (world) =>
       world.requests.every(({ at }) => at === "end" || at === "tunnel") &&
       latest(world).sealed === 0 &&
-      (!latest(world).suspended || podIn(world.pods) === 0),
+      (!latest(world).suspended || podIn(world.pods) === 0) &&
+      !isFrozen(world),
   };
 }

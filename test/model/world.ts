@@ -24,7 +24,10 @@ export type Mutation =
   | "a rejected seal that ends every suspension"
   | "a sealed Pod that waits for a silent activator without end"
   | "a refusal that is not asked for before the seal"
-  | "a refusal that ends a manual suspension";
+  | "a refusal that ends a manual suspension"
+  | "a late capture that counts"
+  | "memory that is not given up"
+  | "a frozen Pod that may lose its seal";
 
 export interface Limits {
   readonly requests: number;
@@ -61,6 +64,10 @@ export interface Limits {
    * can be kept.
    */
   readonly refusals: number;
+  /** Whether an agent can capture Pods. It may do each of its steps at any time, late or never. */
+  readonly captures: boolean;
+  /** How often what the sandbox runs may change, so that memory does not fit any more. */
+  readonly runs: number;
   /** Whether the API server may reject a seal, because the annotations of the sandbox are full. */
   readonly rejectsSeals: boolean;
 }
@@ -91,8 +98,24 @@ export interface Controller {
   readonly sees: number;
   readonly seesPods: PodEra;
   readonly round: ModelRound | undefined;
+  /** Its store of images. */
+  readonly seesImages: readonly Image[];
   /** One bit for each Pod that an activator has reported as fenced. */
   readonly heardFenced: number;
+}
+
+/** The image of a Pod: what the API says, and what the node has done. */
+export interface Image {
+  /** What its Pod runs. */
+  readonly run: number;
+  /** Whether the controller has asked for the capture. */
+  readonly asked: boolean;
+  readonly agent: "idle" | "frozen" | "captured" | "failed";
+  /** Whether it was captured when its Pod was being deleted: its memory may have a SIGTERM in it. */
+  readonly late: boolean;
+  readonly givenUp: boolean;
+  /** The mark of the shim. */
+  readonly used: boolean;
 }
 
 export interface ModelRound {
@@ -159,7 +182,12 @@ export interface World {
     | "unneededPods"
     | "bytes"
     | "refusals"
+    | "runs"
   >;
+  /** The images of all Pods so far, the first is that of Pod 1. Empty if there is no agent. */
+  readonly images: readonly Image[];
+  /** Changes with what the sandbox runs. */
+  readonly run: number;
   /** Whether its memory cannot be kept now. */
   readonly refuses: boolean;
   /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
@@ -255,3 +283,9 @@ function stored(world: World, sandbox: Sandbox): World | undefined {
 
 export const replaced = <T>(list: readonly T[], index: number, value: T): readonly T[] =>
   list.map((old, at) => (at === index ? value : old));
+
+export const withController = (world: World, index: number, change: Partial<Controller>): World => {
+  const controller = world.controllers[index];
+  if (!controller) throw new Error(`there is no controller ${index}`);
+  return { ...world, controllers: replaced(world.controllers, index, { ...controller, ...change }) };
+};

@@ -1,0 +1,136 @@
+// The memory of Pods in the model: the steps of the agents and of what a Pod goes on from.
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { PodSpec } from "../../api/kinds/pod.ts";
+import { givenUpAnnotation } from "../../api/rules/keys.ts";
+import { type Capture, captureOf } from "../../controller/suspension/hibernation/capture.ts";
+import { nextPodOf } from "../../controller/suspension/hibernation/restore.ts";
+import { runHashOf } from "../../controller/suspension/hibernation/run-hash.ts";
+import { aSandbox } from "../support/builders/builders.ts";
+import { anImage } from "../support/builders/memory-images.ts";
+import type { Step } from "./explore.ts";
+import { type Image, type Mutation, podIn, podNumber, podUid, replaced, type Version, type World } from "./world.ts";
+
+export const newImage = (run: number): Image => ({
+  run,
+  asked: false,
+  agent: "idle",
+  late: false,
+  givenUp: false,
+  used: false,
+});
+
+export function withImage(world: World, pod: number, change: Partial<Image>): World {
+  const image = world.images[pod - 1];
+  if (!image) throw new Error(`Pod ${pod} has no image`);
+  return { ...world, images: replaced(world.images, pod - 1, { ...image, ...change }) };
+}
+
+/** Each Pod that may be frozen has to go. */
+export const isFrozen = ({ pods, images }: World): boolean => images[podIn(pods) - 1]?.asked === true;
+
+/** What is wrong if this Pod is deleted now. */
+export function cutInCapture({ images }: World, pod: number): string | undefined {
+  const image = images[pod - 1];
+  if (!image?.asked || image.givenUp) return undefined;
+  const isOver = image.agent === "captured" || image.agent === "failed";
+  return isOver ? undefined : "a Pod is deleted before its capture is over";
+}
+
+/** The agent is late, or ends and starts again, by taking no step for a while. */
+export function agentSteps(world: World): Step<World>[] {
+  return world.images.flatMap(({ asked, agent }, index) => {
+    const pod = index + 1;
+    const isThere = podIn(world.pods) === pod;
+    const to = (what: string, change: Partial<Image>) => ({
+      what: `the agent ${what} Pod ${pod}`,
+      next: withImage(world, pod, change),
+    });
+    if (asked && isThere && agent === "idle") return [to("freezes", { agent: "frozen" })];
+    if (agent !== "frozen") return [];
+    return [
+      to("captures", { agent: "captured", late: !isThere }),
+      to("removes the image, and thaws", { agent: "failed" }),
+    ];
+  });
+}
+
+/** The template of the sandbox is edited, and edited back. */
+export function runSteps(world: World): Step<World>[] {
+  const { left, run } = world;
+  if (left.runs === 0) return [];
+  return [
+    { what: "a user edits what it runs", next: { ...world, run: 1 - run, left: { ...left, runs: left.runs - 1 } } },
+  ];
+}
+
+const specOf = (run: number): PodSpec => ({ containers: [{ name: `run-${run}` }] });
+const phases = { idle: undefined, frozen: "Capturing", captured: "Captured", failed: "Failed" } as const;
+const products = new Map<string, Stored<MemoryImage>>();
+
+function asProduct(image: Image, pod: number, mutation: Mutation | undefined): Stored<MemoryImage> {
+  const { run, asked, agent, givenUp, late } = image;
+  const isMarked = givenUp && !(late && mutation === "a late capture that counts");
+  const key = JSON.stringify([run, asked, agent, isMarked, pod]);
+  const known = products.get(key);
+  if (known) return known;
+  const phase = phases[agent];
+  const made = anImage({
+    spec: { podUID: podUid(pod), stage: asked ? "Capture" : "Preflight", runHash: runHashOf(specOf(run)) },
+    status: phase ? { phase } : {},
+    ...(isMarked && { metadata: { annotations: { [givenUpAnnotation]: "AgentSilent" } } }),
+  });
+  products.set(key, made);
+  return made;
+}
+
+const refusal = { reason: "NoAnswer", message: "" } as const;
+const forEverMs = 1_000_000;
+
+/** How far a controller sees the capture of a Pod: its time may be over, or not. */
+export function capturesSeen(
+  images: readonly Image[],
+  pod: number,
+  { sealed }: Version,
+  { mutation, refuses }: { readonly mutation: Mutation | undefined; readonly refuses: boolean },
+): readonly Capture[] {
+  const isForgotten = mutation === "a frozen Pod that may lose its seal" && sealed === 0;
+  if (images.length === 0 || pod === 0 || isForgotten) return [{ is: "none" }];
+  const seen = images.map((image, index) => asProduct(image, index + 1, mutation));
+  const after = (waitedMs: number) => captureOf({ images: seen, waitedMs }, podUid(pod), refuses ? refusal : undefined);
+  const soon = after(0);
+  return soon.is === "underWay" ? [soon, after(forEverMs)] : [soon];
+}
+
+const told = aSandbox({ suspensionStrategy: { type: "Hibernate" } }, {}, { hibernation: { state: "Hibernated" } });
+
+/**
+ * The next Pod, which is there already, and what it goes on from. The images are read consistently, since the product confirms the one
+ * that it uses. Those that were used are deleted. The status always tells of memory: the rest must be safe without it.
+ */
+export function withNextLife(world: World, mutation: Mutation | undefined) {
+  if (world.images.length === 0) return { next: world, what: "", broken: undefined };
+  const pod = podIn(world.pods);
+  const images = world.images.flatMap((image, index) => (image.used ? [] : [asProduct(image, index + 1, mutation)]));
+  const made = { metadata: { name: "nova" }, spec: specOf(world.run) };
+  const { from, unusable } = nextPodOf(told, made, { images, waitedMs: 0 });
+  const isKept = mutation === "memory that is not given up";
+  const given = isKept
+    ? world
+    : unusable.reduce((on, { image }) => withImage(on, podOf(image), { givenUp: true }), world);
+  const next = { ...given, images: [...given.images, newImage(world.run)] };
+  if (!from) return { next, what: "", broken: undefined };
+  const old = podOf(from);
+  return {
+    next: withImage(next, old, { used: true }),
+    what: `, which goes on from Pod ${old}`,
+    broken: wrongAboutMemory(world, old, pod),
+  };
+}
+
+const podOf = ({ spec }: MemoryImage): number => podNumber(spec.podUID);
+
+function wrongAboutMemory({ images }: World, old: number, pod: number): string | undefined {
+  if (images[old - 1]?.late) return "a Pod goes on from memory that was captured during a deletion";
+  return old === pod - 1 ? undefined : "a Pod goes on from memory that is older than the last life";
+}
