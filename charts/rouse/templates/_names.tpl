@@ -143,6 +143,11 @@ spec:
 {{- end }}
 {{- end }}
 
+{{/* Not empty where memory is to be kept. Values that an older chart has left do not have it. */}}
+{{- define "rouse.hibernation" -}}
+{{- if dig "enabled" false (.Values.hibernation | default dict) }}enabled{{ end -}}
+{{- end }}
+
 {{- define "rouse.tokenSecret" -}}
 {{ .Values.auth.existingSecret | default "sandbox-router-token" }}
 {{- end }}
