@@ -1,8 +1,8 @@
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { release } from "../../cluster/release/install-chart.ts";
 import { createKubectl } from "../../cluster/kubectl.ts";
+import { release } from "../../cluster/release/install-chart.ts";
 import { ChildProgram } from "../../test/programs/child-program.ts";
 import type { ObservedController } from "./parts/claims.ts";
 import type { World } from "./world.ts";
