@@ -73,12 +73,8 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const views = { ...writers, labelledPods: informers.pods.store, memory: memoryOf(stores, writers, options) };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
-    ...{
-      sandboxes: writers.sandboxes,
-      pods: writers.pods,
-      images: writers.images,
-      read: (key: string) => observe(key, views),
-    },
+    ...{ sandboxes: writers.sandboxes, pods: writers.pods, images: writers.images },
+    read: (key) => observe(key, views),
   });
   const { suspender, idleWatch } = suspending;
   if (idleWatch) stores.use(keepWatching(idleWatch, informers));

@@ -48,7 +48,7 @@ it("an image of a former sandbox of the same name is none of its own", () => {
   expect(openMemory([image("Capture")]).memory.seen(sandbox, [pod]).images).toHaveLength(1);
 });
 
-it("a wait is counted from the first time it is seen, for one thing at a time, and forgotten with its sandbox", async () => {
+it("a wait is counted from when it is first seen, for one thing, and forgotten with its sandbox", async () => {
   const { memory, clock, forget } = openMemory([image("Capture")]);
   expect(memory.seen(sandbox, [pod]).waitedMs).toBe(0);
   await clock.advance(700);

@@ -21,7 +21,7 @@ it("a Pod is captured only from an image of its own that nothing speaks against"
   expect(hasBegun(undefined)).toBe(false);
 });
 
-it("a capture that has begun goes on until the agent or the controller ends it, whatever speaks against it", () => {
+it("a capture that has begun goes on until agent or controller ends it, whatever speaks against it", () => {
   expect(of({ spec: { stage } }, refusal)).toMatchObject({ is: "underWay", leftMs: 15_000 });
   expect(of({ spec: { stage }, status: { phase: "Capturing" } }, refusal, 15_001)).toMatchObject({ leftMs: -1 });
   for (const phase of ["Captured", "Failed", "Lost", "Restored"] satisfies MemoryImagePhase[]) {

@@ -4,7 +4,7 @@ import { givenUp, imageOfPod } from "./images.ts";
 import type { MemoryRefusal, SeenImages } from "./memory-provider.ts";
 
 /** How much longer than the agent the controller waits for the end of a capture: the agent thaws the Pod first. */
-export const captureGraceMs = 5_000;
+const captureGraceMs = 5_000;
 
 /** How far the capture of a sealed Pod is. */
 export type Capture =
