@@ -256,4 +256,13 @@ describe("files without an owner", () => {
     expect(world.lab.files()).toEqual([]);
     expect(world.lab.has("images/default/guest")).toBe(false);
   });
+
+  it("are removed: a mark that a shim had only begun to write", async () => {
+    await using world = await open();
+    world.api.image = undefined;
+    mkdirSync(world.lab.path("images/default/guest"), { recursive: true });
+    writeFileSync(world.lab.path("images/default/guest/g1.json.new"), "");
+    await world.settle();
+    expect(world.lab.files()).toEqual([]);
+  });
 });

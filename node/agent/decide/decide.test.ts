@@ -47,7 +47,7 @@ const usual: Observed = {
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
   sandbox: { id: "s", sentry: 7, isPaused: false, isOurs: true, containers: ["main"], memoryBytes: 1_000 },
-  disk: { isPartial: false, image: undefined, marks: [] },
+  disk: { isPartial: false, image: undefined, marks: [], hasLeftovers: false },
   room: { usedBytes: 0, freeBytes: 2 ** 40 },
   limits: { maxStoreBytes: 0, minFreeBytes: 0 },
 };
@@ -130,7 +130,7 @@ describe("a Pod that is being deleted", () => {
 
 describe("a use of an image", () => {
   const asking = { ...usual, pod: undefined, sandbox: undefined, user: podWith(userUID) };
-  const withMarks = (...marks: readonly Mark[]): Observed => ({ ...asking, disk: { isPartial: false, image, marks } });
+  const withMarks = (...marks: readonly Mark[]): Observed => ({ ...asking, disk: { ...usual.disk, image, marks } });
 
   it("takes from the first mark to the last, of all containers", () => {
     expect(useOf(withMarks(mark("", "restored")))).toBeUndefined();

@@ -62,7 +62,8 @@ function isSpent(observed: Observed): boolean {
 function decideFiles(observed: Observed): Step | undefined {
   const { disk, memoryImage, tombstone, user } = observed;
   if (disk.image ? isSpent(observed) : disk.isPartial) return "remove-image";
-  if (disk.image || disk.marks.length === 0 || user || tombstone) return undefined;
+  const isClean = disk.marks.length === 0 && !disk.hasLeftovers;
+  if (disk.image || isClean || user || tombstone) return undefined;
   return !memoryImage || memoryImage.status?.restore || memoryImage.status?.phase === "Failed"
     ? "remove-marks"
     : undefined;

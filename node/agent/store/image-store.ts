@@ -41,6 +41,8 @@ export interface OnDisk {
   /** Undefined without a whole image. */
   readonly image: Description | undefined;
   readonly marks: readonly Mark[];
+  /** Whether there are files that a shim had only begun to write. */
+  readonly hasLeftovers: boolean;
 }
 
 const descriptionFile = "image.json";
@@ -81,7 +83,8 @@ export class ImageStore {
     const image = names.includes(key.image) ? await this.#describedIn(this.#pathOf(key)) : undefined;
     const isPartial = names.includes(`${key.image}.part`) || (names.includes(key.image) && image === undefined);
     const marks = names.filter((name) => name.endsWith(".json")).map((name) => this.#markIn(key, name));
-    return { isPartial, image, marks: await Promise.all(marks) };
+    const hasLeftovers = names.some((name) => name.endsWith(".new"));
+    return { isPartial, image, marks: await Promise.all(marks), hasLeftovers };
   }
 
   /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
