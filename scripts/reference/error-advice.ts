@@ -114,7 +114,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its Origin is another one. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is another one. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
@@ -187,7 +187,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {
-    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and cannot hold the request until then.",
+    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and the time to hold the request is over or the request may not be held: with a scoped token of version 2, or with a token that does not permit the name as it is spelled.",
     what: "Retry; check the connection of the activator to the API server.",
   },
   SandboxSuspended: {

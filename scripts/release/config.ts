@@ -28,7 +28,7 @@ export const releaseFlags = {
   "dry-run": flag.boolean(false, "make the release in --out, and publish nothing"),
   check: flag.boolean(
     false,
-    "make the release of the tag twice (of the checked-out commit if the tag does not exist yet), compare all bytes, and publish only to a temporary registry on this machine",
+    "make the release of the tag twice (without --tag of the checked-out commit, if the tag of its version does not exist yet), compare all bytes, and publish only to a temporary registry on this machine",
   ),
   tag: flag.string("", "tag to release; empty: v and the version of package.json"),
   registry: flag.string(

@@ -20,7 +20,7 @@ export interface SourceQuestion {
   readonly run: Run;
   /** Undefined: `v` and the version of package.json in the commit that is checked out. */
   readonly tag: string | undefined;
-  /** Whether the commit that is checked out stands in for a tag that does not exist. */
+  /** Whether the commit that is checked out is used if the tag of its version does not exist yet. */
   readonly mayLackTag: boolean;
   /** SOURCE_DATE_EPOCH of the environment. */
   readonly sourceDateEpoch: string | undefined;
