@@ -1,11 +1,14 @@
 import { execFile, execFileSync, spawnSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -76,6 +79,52 @@ describe("the removal of a folder into which a program writes faster than it is 
     expect(clock.steps).toBe(steps);
     expect(await removeTree(folder)).toBeUndefined();
     expect(() => readdirSync(folder)).toThrow("ENOENT");
+  });
+});
+
+/** At one step of the removal, a program puts a link into the place of a folder. */
+class SwappingProgram extends FakeClock {
+  steps = 0;
+  readonly #swapAt: number;
+  readonly #swap: () => void;
+
+  constructor(swapAt: number, swap: () => void) {
+    super();
+    this.#swapAt = swapAt;
+    this.#swap = swap;
+  }
+
+  override ticksMs(): number {
+    if (this.steps === this.#swapAt) this.#swap();
+    this.steps += 1;
+    return 0;
+  }
+}
+
+describe("the removal of a folder while a program puts a link into the place of a folder in it", () => {
+  it("never removes what the link leads to", async () => {
+    let steps = 1;
+    for (let swapAt = 0; swapAt < steps; swapAt += 1) {
+      await using home = await mkdtempDisposable(join(tmpdir(), "rouse-swap-"));
+      const at = (...names: readonly string[]) => join(home.path, ...names);
+      mkdirSync(at("tree", "modules", "deep"), { recursive: true });
+      mkdirSync(at("kept", "deep"), { recursive: true });
+      const files = [at("kept", "file"), at("kept", "deep", "file")];
+      for (const path of [at("tree", "modules", "deep", "file"), ...files]) writeFileSync(path, "kept");
+      chmodSync(at("kept"), 0o500);
+      const clock = new SwappingProgram(swapAt, () => {
+        if (!existsSync(at("tree", "modules"))) return;
+        renameSync(at("tree", "modules"), at("tree", "other"));
+        symlinkSync(at("kept"), at("tree", "modules"));
+      });
+      expect(await removeTree(at("tree"), { clock })).toBeUndefined();
+      expect(existsSync(at("tree"))).toBe(false);
+      expect(files.map((path) => existsSync(path))).toEqual([true, true]);
+      expect(statSync(at("kept")).mode & 0o777).toBe(0o500);
+      chmodSync(at("kept"), 0o700);
+      steps = clock.steps;
+    }
+    expect(steps).toBeGreaterThan(5);
   });
 });
 

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { chmod, lstat, opendir, realpath, rename, rmdir, unlink } from "node:fs/promises";
+import { chmod, lstat, opendir, realpath, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { mountPoints } from "./mount-points.ts";
+import { withFolder } from "./pinned-folder.ts";
 import { RemovalBudget, type RemovalLimits, RemovalUnfinished, removalLimits } from "./removal-limits.ts";
 
 /** The parts of a folder that could not be removed. */
@@ -92,38 +93,47 @@ class Removal {
     });
     for (let folder = this.#folders.pop(); folder; folder = this.#folders.pop()) {
       const { path, visited } = folder;
-      await this.#try(() => (visited ? rmdir(path) : this.#visit(path)));
+      await this.#try(() => (visited ? this.#removeFolder(path) : withFolder(path, (at) => this.#visit(path, at))));
     }
     if (this.#left === 0) return undefined;
     // A folder that is not empty got an entry after the visit.
     return { count: this.#left, error: this.#error, mayGoOn: codeOf(this.#error) === "ENOTEMPTY" };
   }
 
-  /** Removes the files of a folder, and notes its folders and then itself for later. */
-  async #visit(folder: Buffer): Promise<void> {
-    const { mode, dev } = await lstat(folder);
+  /** Removes an empty folder. Nobody but us can rename the top itself. */
+  #removeFolder(path: Buffer): Promise<void> {
+    if (path.equals(this.#top)) return rmdir(path);
+    const slashAt = path.lastIndexOf(slash);
+    return withFolder(path.subarray(0, slashAt), (at) => rmdir(below(at, path.subarray(slashAt + 1))));
+  }
+
+  /** Removes the files of a folder that is open at `at`, and notes its folders and then itself for later. */
+  async #visit(folder: Buffer, at: Buffer): Promise<void> {
+    const { mode, dev } = await stat(at);
     // A folder of the same device may be mounted too.
     if (dev !== this.#device || this.#mounts.includes(folder.toString("latin1"))) {
       throw new Error(`${folder} is a mount point`);
     }
     // Another user may own it: then the removal of its entries fails.
-    if ((mode & ownerMode) !== ownerMode) await chmod(folder, (mode & 0o777) | ownerMode).catch(() => {});
+    if ((mode & ownerMode) !== ownerMode) await chmod(at, (mode & 0o777) | ownerMode).catch(() => {});
     this.#folders.push({ path: folder, visited: true });
     // Each byte of a name is one character of Latin-1.
-    for await (const entry of await opendir(folder, { encoding: "latin1" })) {
-      const path = below(folder, Buffer.from(entry.name, "latin1"));
-      await this.#try(() => (entry.isDirectory() ? this.#noteFolder(path) : unlink(path)));
+    for await (const entry of await opendir(at, { encoding: "latin1" })) {
+      const name = Buffer.from(entry.name, "latin1");
+      await this.#try(() =>
+        entry.isDirectory() ? this.#noteFolder(below(folder, name), below(at, name)) : unlink(below(at, name)),
+      );
     }
   }
 
   /** A path that gets too long starts anew at the top. The new name needs space on the disk, so other folders stay where they are. */
-  async #noteFolder(folder: Buffer): Promise<void> {
+  async #noteFolder(folder: Buffer, at: Buffer): Promise<void> {
     if (folder.length - this.#top.length < pathBytesMax)
       return void this.#folders.push({ path: folder, visited: false });
     // To move a folder, its own mode must permit writing.
-    await chmod(folder, ownerMode).catch(() => {});
+    await withFolder(folder, (open) => chmod(open, ownerMode)).catch(() => {});
     const moved = below(this.#top, Buffer.from(randomUUID()));
-    await rename(folder, moved);
+    await rename(at, moved);
     this.#followMounts(folder.toString("latin1"), moved.toString("latin1"));
     this.#folders.push({ path: moved, visited: false });
   }
