@@ -6,7 +6,7 @@ const pathOnly = 0x20_0000;
 const flags = pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Another folder or a link has taken the place of a folder, or of a folder above it. */
-export class FolderExchanged extends Error {
+class FolderExchanged extends Error {
   override readonly name = "FolderExchanged";
 }
 
@@ -14,7 +14,7 @@ export class FolderExchanged extends Error {
  * Uses a folder by a path that keeps its meaning, whatever a program renames meanwhile: on Linux by an open file descriptor. `path` is
  * absolute and has no symbolic link. Elsewhere the path is looked at just before the use, so a short moment remains.
  *
- * @throws FolderExchanged, and the errors of the file system; ENOENT and ENOTDIR if `path` is no folder.
+ * @throws if a link or another folder has taken its place; ENOENT, and ENOTDIR if `path` is no folder.
  */
 export async function withFolder<T>(path: Buffer, use: (at: Buffer) => Promise<T>): Promise<T> {
   if (process.platform !== "linux") {

@@ -29,6 +29,8 @@ export interface SessionSeen {
   ending: Ending;
   /** The client reset the connection itself. */
   cut: boolean;
+  /** The client could not speak before the activator's limit. */
+  late: boolean;
   stuck: boolean;
   broken: string | undefined;
 }
@@ -48,6 +50,7 @@ export async function converseByHttp(session: HttpSession, world: World): Promis
   client.start();
   await closed(socket);
   seen.ending = ends.ending;
+  seen.late = connection.isLate();
   return seen;
 }
 
@@ -70,7 +73,7 @@ class HttpClient {
       ...{ plan, down: new ByteCheck(downStream(plan.id)), asked: false, sent: false, status: 0 },
       ...{ reason: "", answerOf: undefined, whole: false, byClose: false, last: false },
     }));
-    this.seen = { exchanges, ending: "open", cut: false, stuck: false, broken: undefined };
+    this.seen = { exchanges, ending: "open", cut: false, late: false, stuck: false, broken: undefined };
     this.#reader = new MessageReader("response", {
       head: (head) => this.#head(head),
       body: (bytes) => this.#current?.down.take(bytes),

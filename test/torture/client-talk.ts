@@ -14,6 +14,8 @@ export interface TalkSeen {
   ending: Ending;
   /** The client reset the connection itself. */
   cut: boolean;
+  /** The client could not speak before the activator's limit. */
+  late: boolean;
   stuck: boolean;
 }
 
@@ -26,7 +28,7 @@ export async function converse(session: TalkSession, world: World): Promise<Talk
   const connection = tls ? dialTls(world) : dialPlain(address);
   const { socket } = connection;
   const seen: TalkSeen = {
-    ...{ down: new ByteCheck(downStream(talk.id)), ending: "open", cut: false, stuck: false },
+    ...{ down: new ByteCheck(downStream(talk.id)), ending: "open", cut: false, late: false, stuck: false },
     status: talk.by === "tcp" ? 101 : 0,
   };
   const ends = watchEnding(socket);
@@ -37,6 +39,7 @@ export async function converse(session: TalkSession, world: World): Promise<Talk
   speak(session, connection, seen);
   await closed(socket);
   seen.ending = ends.ending;
+  seen.late = connection.isLate();
   return seen;
 }
 

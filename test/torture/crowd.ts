@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Findings } from "./findings.ts";
-import { closed } from "./link.ts";
+import { closed, handshakeSeconds } from "./link.ts";
 import type { CrowdSession, ExchangePlan, SilentSession, Visit } from "./plan.ts";
 import { type Connection, dialPlain, type World } from "./world.ts";
 
@@ -57,8 +57,6 @@ function say(how: Visit, plan: ExchangePlan, { socket }: Connection, { ledger }:
   }
 }
 
-/** The time limit of a handshake, set by `--headers-timeout`. */
-export const handshakeSeconds = 2;
 /** A busy machine may close it this much later. */
 const graceMs = 15_000;
 

@@ -48,6 +48,23 @@ export function readAtPace(socket: Socket, first: Pace): (pace: Pace) => void {
 
 const piecesInOneTurn = 64;
 
+/** The time limit of a handshake and of the first head, set by `--headers-timeout`. */
+export const handshakeSeconds = 2;
+
+/**
+ * Whether a client could not speak before the activator's limit, by its own clock: its process stood still on a busy machine. The
+ * activator counts from a later moment, so a client that was in time here is in time there. `ready`: the event after which it speaks.
+ */
+export function watchLateness(socket: Socket, ready: "connect" | "secureConnect"): () => boolean {
+  const startedMs = performance.now();
+  let readyMs: number | undefined;
+  const note = () => {
+    readyMs ??= performance.now();
+  };
+  socket.once(ready, note).once("close", note);
+  return () => (readyMs ?? performance.now()) - startedMs >= handshakeSeconds * 1_000;
+}
+
 export interface Pouring {
   readonly stream: number;
   readonly from: number;

@@ -44,12 +44,17 @@ function seen(plan: ExchangePlan, bytes: number, changed: Partial<Seen> = {}): S
 }
 
 /** The sorts of complaints about one connection. */
-function judged(exchanges: readonly Seen[], accounts: readonly Account[], activatorEnded = false): readonly string[] {
+function judged(
+  exchanges: readonly Seen[],
+  accounts: readonly Account[],
+  activatorEnded = false,
+  late = false,
+): readonly string[] {
   const session: HttpSession = {
     ...{ kind: "http", tls: false, depth: 2, reading: atOnce },
     exchanges: exchanges.map(({ plan }) => plan),
   };
-  const all: SessionSeen = { exchanges, ending: "ended", cut: false, stuck: false, broken: undefined };
+  const all: SessionSeen = { exchanges, ending: "ended", cut: false, late, stuck: false, broken: undefined };
   const accountOf = (id: number) => accounts[exchanges.findIndex(({ plan }) => plan.id === id)] ?? new Account(id);
   return judgeHttp(session, all, accountOf, { activatorEnded }).map(({ what }) => what);
 }
@@ -67,6 +72,13 @@ describe("a verdict about responses", () => {
     const reset = Object.assign(new Account(1), { reset: true });
     expect(judged([seen(planOf(1), 400)], [reset])).toEqual([]);
     expect(judged([seen(planOf(1), 400)], [new Account(1)], true)).toEqual([]);
+  });
+
+  it("accepts a close without a response only if the client was too late to speak", () => {
+    const nothing = seen(planOf(1), 0, { status: 0 });
+    expect(judged([nothing], [new Account(1)])).toEqual(["a response that was cut"]);
+    expect(judged([nothing], [new Account(1)], false, true)).toEqual([]);
+    expect(judged([seen(planOf(1), 400)], [new Account(1)], false, true)).toEqual(["a response that was cut"]);
   });
 
   it("accepts the loss of a pipelined response before one that the sandbox cut", () => {

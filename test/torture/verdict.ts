@@ -19,7 +19,8 @@ export function judgeHttp(
   { activatorEnded }: Excuse,
 ): readonly Complaint[] {
   const found: Complaint[] = [];
-  const excused = activatorEnded || seen.cut;
+  const [first] = seen.exchanges;
+  const excused = activatorEnded || seen.cut || (seen.late && first?.status === 0);
   for (const [index, exchange] of seen.exchanges.entries()) {
     if (!exchange.asked) break;
     const account = accountOf(exchange.plan.id);
@@ -119,7 +120,7 @@ export function judgeTalk(
   if (down.wrong) add("wrong bytes to the client", `${pod.bytes} right bytes`, describeWrong(down));
   if (account.up.wrong) add("wrong bytes to the sandbox", `${client.bytes} right bytes`, describeWrong(account.up));
   if (account.times > 1) add("it reached the sandbox twice", "once", `${account.times} times`);
-  if (activatorEnded) return found;
+  if (activatorEnded || (seen.late && account.times === 0)) return found;
   const came =
     `to the client ${down.length} bytes, then ${seen.ending}${seen.status === 101 ? "" : `, status ${seen.status}`}; ` +
     `to the sandbox ${account.up.length} bytes, ${account.upEnded ? "then the end" : `no end; its connection: ${account.lost ?? "open"}`}`;

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Ledger } from "./ledger.ts";
-import { reset } from "./link.ts";
+import { reset, watchLateness } from "./link.ts";
 import type { StallWatch } from "./stall-watch.ts";
 
 export interface Address {
@@ -25,11 +25,13 @@ export interface Connection {
   readonly socket: Socket;
   /** Resets the connection, with or without TLS. */
   readonly cut: () => void;
+  /** Whether the activator may have closed it before the client could speak. */
+  readonly isLate: () => boolean;
 }
 
 export function dialPlain(address: Address): Connection {
   const socket = connect({ ...address, allowHalfOpen: true, noDelay: true }).on("error", () => {});
-  return { socket, cut: () => reset(socket) };
+  return { socket, cut: () => reset(socket), isLate: watchLateness(socket, "connect") };
 }
 
 /** TLS runs on a separate socket, which can be reset. */
@@ -40,5 +42,5 @@ export function dialTls({ https, authority }: World): Connection {
     reset(raw);
     socket.destroy();
   };
-  return { socket: socket.on("error", () => {}), cut };
+  return { socket: socket.on("error", () => {}), cut, isLate: watchLateness(socket, "secureConnect") };
 }
