@@ -28,6 +28,8 @@ export const answerBytesMax = 16 * 1024 * 1024;
  * than its bytes. An object that an API server stores has at most 1.5 MiB, and so at most 1,048,576 of them, as in `[{},{},{}]`.
  */
 export const partsMax = 1_100_000;
+/** The nesting of a review. Go's decoder takes no more (`encoding/json`), so an API server has none that is deeper. */
+export const nestingMax = 10_000;
 /** Characters of each text about a conversion. */
 export const reportedTextMax = 1_000;
 /** Of a body's frame. */

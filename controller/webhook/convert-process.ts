@@ -4,8 +4,16 @@ import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import { allKinds } from "../../api/conversion/convert.ts";
 import { type ExactJson, parseExactJson } from "../../lib/data/exact-json.ts";
-import { countParts } from "../../lib/data/json-parts.ts";
-import { answerBytesMax, type Converted, headBytes, headOf, partsMax, reportedTextMax } from "./convert-frames.ts";
+import { countParts, nestingOf } from "../../lib/data/json-parts.ts";
+import {
+  answerBytesMax,
+  type Converted,
+  headBytes,
+  headOf,
+  nestingMax,
+  partsMax,
+  reportedTextMax,
+} from "./convert-frames.ts";
 
 const input = 0;
 const output = 1;
@@ -41,6 +49,10 @@ function convertBody(body: Buffer): { readonly about: Converted; readonly answer
   try {
     if (countParts(body) > partsMax) {
       const message = `the review has more than ${partsMax} opening brackets and commas`;
+      return { about: { outcome: "refused", code: 413, message }, answer: nothing };
+    }
+    if (nestingOf(body) > nestingMax) {
+      const message = `the review is nested more than ${nestingMax} levels deep`;
       return { about: { outcome: "refused", code: 413, message }, answer: nothing };
     }
     const { value, restore } = parseJson(body.toString("utf8"));

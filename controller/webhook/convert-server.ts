@@ -47,6 +47,7 @@ const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyByt
 // reviews wait for no large one.
 const converterLimits = {
   smallBytesMax: 65_536,
+  smallNestingMax: 200,
   processesForSmall: 1,
   processesForLarge: 1,
   heapMegabytesForSmall: 32,

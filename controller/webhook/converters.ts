@@ -1,3 +1,4 @@
+import { nestingOf } from "../../lib/data/json-parts.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
 import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
@@ -7,6 +8,8 @@ import { type ConvertedReview, Converter, ReviewNotConverted } from "./converter
 export interface ConverterLimits {
   /** The bytes of a small review, as of one object; lists and hostile reviews are larger. */
   readonly smallBytesMax: number;
+  /** The nesting of a small review. V8 writes JSON in a time that grows with the square of it. */
+  readonly smallNestingMax: number;
   /** The processes for small reviews, and so how many of these are converted at the same time. */
   readonly processesForSmall: number;
   readonly processesForLarge: number;
@@ -80,7 +83,7 @@ export class Converters implements AsyncDisposable {
   /** @throws ReviewNotConverted when there was no room, it took too long, or its process ended. */
   async convert(review: Review): Promise<ConvertedReview> {
     const { peer, signal } = review;
-    const lane = review.body.length <= this.#limits.smallBytesMax ? this.#small : this.#large;
+    const lane = this.#isSmall(review) ? this.#small : this.#large;
     const { waitingMax, waitingOfPeerMax, waitMs } = this.#limits;
     if (this.#waiting >= waitingMax || (this.#waitingOf.get(peer) ?? 0) >= waitingOfPeerMax) {
       throw new ReviewNotConverted(503, "too many reviews wait to be converted; try again");
@@ -114,6 +117,11 @@ export class Converters implements AsyncDisposable {
       this.#used.spend(peer, this.#clock.ticksMs() - beganMs);
       over.resolve();
     }
+  }
+
+  #isSmall({ body }: Review): boolean {
+    const { smallBytesMax, smallNestingMax } = this.#limits;
+    return body.length <= smallBytesMax && nestingOf(body) <= smallNestingMax;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -123,6 +123,7 @@ describe("a review that takes seconds to parse", () => {
   const limits = {
     ...{
       smallBytesMax: 0,
+      smallNestingMax: 200,
       processesForSmall: 1,
       processesForLarge: 1,
       processesOfPeer: 1,
@@ -149,6 +150,24 @@ describe("a review that takes seconds to parse", () => {
     expect(await converters.convert(review(small))).toMatchObject({ about: { outcome: "answered" } });
     for (let at = 0; at < bombs.length; at += 1) await clock.advance(20_000);
     await Promise.all(bombs);
+  });
+
+  it.each([
+    ["small", 200, "answered"],
+    ["like a large one", 9_900, "waiting"],
+  ])("is %s at a nesting of %i, while a large one is converted", async (_, nesting, became) => {
+    const clock = new FakeClock();
+    await using converters = new Converters({ ...limits, smallBytesMax: 65_536, waitingMax: 9 }, clock);
+    const taken = Promise.withResolvers<void>();
+    const bombed = converters.convert({ ...review(bombOf(1_000_000), "b"), taken: taken.resolve }).catch(() => {});
+    await taken.promise;
+    const text = JSON.stringify(goodReview).replace("{", `{"x":${"[".repeat(nesting - 1)}${"]".repeat(nesting - 1)},`);
+    const converting = converters.convert(review(Buffer.from(text))).then(({ about }) => about.outcome);
+    const small = converters.convert(review(Buffer.from(JSON.stringify(goodReview)), "c"));
+    const first = await Promise.race([converting, small.then(() => "waiting")]);
+    expect(first).toBe(became);
+    await clock.advance(20_000);
+    await Promise.allSettled([bombed, converting]);
   });
 
   it("takes turns with those of other addresses if it is small, however much its address has used", async () => {
@@ -242,6 +261,12 @@ describe("an object that cannot be converted", () => {
     const { text } = await world.convert(body);
     expect(text).toContain('"status":"Success"');
     expect(text).toContain(nested);
+  });
+
+  it("is one that is nested deeper than that", async () => {
+    await using world = await openHostileWorld();
+    const body = `{"x":${"[".repeat(10_000)}${"]".repeat(10_000)}}`;
+    expect(await world.convert(body)).toMatchObject({ code: 413 });
   });
 });
 

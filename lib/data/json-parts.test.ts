@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countParts } from "./json-parts.ts";
+import { countParts, nestingOf } from "./json-parts.ts";
 
 const count = (text: string) => countParts(Buffer.from(text));
 
@@ -39,4 +39,16 @@ describe("the parts of a JSON text", () => {
       expect(count(text)).toBeGreaterThanOrEqual(values - 1);
     }
   });
+});
+
+it.each([
+  ["1", 0],
+  ["[]", 1],
+  ["[[],[],{}]", 2],
+  ['{"a":{"b":[1]},"c":[]}', 3],
+  ['["[[[[\\"[[",{}]', 2],
+  ["[[[", 3],
+  ["]]]]", 0],
+])("the nesting of %s is %i", (text, nesting) => {
+  expect(nestingOf(Buffer.from(text))).toBe(nesting);
 });
