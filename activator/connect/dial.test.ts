@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { getEventListeners, once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { onUnexpectedError } from "../../lib/guard/guard.ts";
@@ -37,6 +40,39 @@ describe("a dial", () => {
   it("is not begun after it was cancelled", async () => {
     const cancelled = AbortSignal.abort(new Error("left"));
     await expect(dial(noPort, 1_000, systemClock, cancelled)).rejects.toThrow("left");
+  });
+});
+
+describe("dials of a process that may open 150 files", () => {
+  it("fail before the last file descriptor is in use", async () => {
+    const script = `
+      const { createServer } = await import("node:net");
+      const { closeSync, openSync } = await import("node:fs");
+      const { dial } = await import(${JSON.stringify(join(import.meta.dirname, "dial.ts"))});
+      const { systemClock } = await import(${JSON.stringify(join(import.meta.dirname, "../../lib/time/clock.ts"))});
+      const port = Number(process.argv[1]);
+      const dials = [];
+      for (let at = 0; at < 200; at += 1) {
+        dials.push(await dial({ ip: "127.0.0.1", port }, 10_000, systemClock, new AbortController().signal).catch((error) => error));
+      }
+      const failed = dials.filter((each) => each instanceof Error);
+      for (let at = 0; at < 20; at += 1) openSync("/dev/null", "r");
+      console.log(failed.length > 50, failed[0].name, failed[0].cause.message);
+      process.exit();`;
+    await using server = createServer((socket) => socket.on("error", () => {}));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const args = [
+      "-c",
+      'ulimit -n 150; exec "$0" "$@"',
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      script,
+      `${port}`,
+    ];
+    const { stdout } = await promisify(execFile)("sh", args);
+    expect(stdout.trim()).toBe("true DialError all file descriptors for connections are in use");
   });
 });
 

@@ -1,6 +1,11 @@
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { dialledMax } from "../socket/descriptors.ts";
+import { openSockets } from "../socket/open-sockets.ts";
 import { newSocket, type WireSocket } from "../socket/wire-socket.ts";
+
+/** Of this process, whose limit does not change. */
+const socketsMax = dialledMax() ?? Number.POSITIVE_INFINITY;
 
 export interface Address {
   readonly ip: string;
@@ -40,6 +45,10 @@ export class Dial {
     this.#listener = listener;
     this.#limit = clock.after(limitMs, () => this.#fail({ timedOut: true }));
     this.#socket.once("connect", this.#connected).once("error", this.#failed);
+    if (openSockets() > socketsMax) {
+      this.#socket.destroy(new Error("all file descriptors for connections are in use"));
+      return;
+    }
     try {
       this.#socket.connect({ host: address.ip, port: address.port });
     } catch (cause) {

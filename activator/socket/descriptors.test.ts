@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { socketsMax } from "./descriptors.ts";
+import { dialledMax, socketsMax } from "./descriptors.ts";
 
 const limits = (soft: string) => `Limit                     Soft Limit           Hard Limit           Units     
 Max processes             128290               128290               processes 
@@ -15,6 +15,15 @@ describe("the limit of sockets", () => {
     ["unlimited", undefined],
   ])("is, of %s descriptors, %s", (soft, max) => {
     expect(socketsMax(limits(soft))).toBe(max);
+  });
+
+  it("is higher for connections to sandboxes, but below the limit of the process", () => {
+    expect(["20000", "300", "10", "unlimited"].map((soft) => dialledMax(limits(soft)))).toEqual([
+      19_944,
+      244,
+      1,
+      undefined,
+    ]);
   });
 
   it("is unknown if the system reports none", () => {
