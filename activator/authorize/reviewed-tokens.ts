@@ -12,6 +12,7 @@ import type { RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, tokenItself } from "./authorizer.ts";
 import type { Credential } from "./credential.ts";
 import { RecentAnswers } from "./recent-answers.ts";
+import { WaitingHeads } from "./waiting-heads.ts";
 
 export interface ReviewSettings {
   readonly ttlMs: number;
@@ -82,6 +83,7 @@ class ReviewedTokens implements Authorizer {
   readonly #reviews: ReturnType<typeof reviewTeller>;
   readonly #users: RecentAnswers<Known>;
   readonly #decisions: RecentAnswers<Decision>;
+  readonly #heads = new WaitingHeads();
   readonly #callers = new WeakMap<object, Known>();
 
   constructor(settings: ReviewSettings, parts: ReviewParts) {
@@ -114,7 +116,9 @@ class ReviewedTokens implements Authorizer {
     }
     const key = createHash("sha256").update(token).digest("base64");
     const known = this.#users.get(key, head.peer, (signal) => this.#reviewToken(token, key, signal));
-    return known instanceof Promise ? known.then((later) => this.#admit(head, later)) : this.#admit(head, known);
+    return known instanceof Promise
+      ? this.#awaited(head, known, "token").then((later) => this.#admit(head, later))
+      : this.#admit(head, known);
   }
 
   authorize(head: RequestHead, routed: Routed): Allowed | Promise<Allowed> {
@@ -124,7 +128,17 @@ class ReviewedTokens implements Authorizer {
     const key = `${caller.key} ${routed.namespace}/${routed.name}`;
     const asker = caller.owner ?? head.peer;
     const decision = this.#decisions.get(key, asker, (signal) => this.#reviewAccess(caller, routed, signal));
-    return decision instanceof Promise ? decision.then((later) => judge(later, routed)) : judge(decision, routed);
+    return decision instanceof Promise
+      ? this.#awaited(head, decision, "access").then((later) => judge(later, routed))
+      : judge(decision, routed);
+  }
+
+  /** Undefined as well if there is no room to keep the head until the answer comes. */
+  async #awaited<A>(head: RequestHead, answer: Promise<A | undefined>, review: Review): Promise<A | undefined> {
+    using held = this.#heads.hold(head.peer, head.bytes ?? 0);
+    if (held) return await answer;
+    this.#reviews.failed(review, undefined);
+    return undefined;
   }
 
   #admit(head: RequestHead, known: Known | undefined): void {
@@ -177,7 +191,7 @@ type Review = "token" | "access";
 function reviewTeller({ registry, clock, log }: ReviewParts) {
   const reviews = new Counter({
     name: "rouse_activator_reviews_total",
-    help: "TokenReviews and SubjectAccessReviews, by outcome: yes, no, failed (no answer of the API server), or crowded (not sent: too many were in progress, or too many for this client failed or were answered no).",
+    help: "TokenReviews and SubjectAccessReviews, by outcome: yes, no, failed (no answer of the API server), or crowded (not sent or not waited for: too many were in progress, too many for this client failed or were answered no, or the heads of waiting requests took too much memory).",
     labelNames: ["review", "outcome"] as const,
     registers: [registry],
   });
@@ -196,7 +210,7 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       else
         log.warn(
           { review },
-          "too many reviews wait, or too many for a client failed or were answered no; rejecting its requests",
+          "too many reviews or requests wait, or too many for a client failed or were answered no; rejecting its requests",
         );
     },
   };

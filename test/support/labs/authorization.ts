@@ -13,14 +13,20 @@ export const routed: Routed = {
 export interface Asked {
   readonly headers: readonly HeaderPair[];
   readonly peer?: string;
+  /** The size of the head. */
+  readonly bytes?: number;
   readonly target: Routed;
   readonly view: ClusterView;
 }
 
 /** What an authorizer says to a GET: `allowed`, or the status and the text of its error. */
-export async function verdictOf(authorizer: Authorizer, { headers, peer = "", target, view }: Asked): Promise<string> {
+export async function verdictOf(
+  authorizer: Authorizer,
+  { headers, peer = "", bytes, target, view }: Asked,
+): Promise<string> {
   const head: RequestHead = {
     ...{ method: "GET", protocol: "HTTP/1.1", target: "/", host: "any", headers, peer, upgrade: false },
+    ...(bytes !== undefined && { bytes }),
   };
   try {
     await authorizer.authenticate(head, headerCredential(head));

@@ -1,0 +1,25 @@
+/** Several thousand usual heads, or five hundred of the largest size. */
+const bytesMax = 32 * 1024 * 1024;
+
+/**
+ * The heads of requests that wait for a review, which any number of clients share: they are kept whole meanwhile. A client gets room
+ * only while its heads take less than what is left, so one client has half of it at most.
+ */
+export class WaitingHeads {
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
+
+  /** Undefined: there is no room. `peer`: the client's address. */
+  hold(peer: string, bytes: number): Disposable | undefined {
+    if ((this.#bytesOf.get(peer) ?? 0) + bytes > bytesMax - this.#bytes) return undefined;
+    this.#change(peer, bytes);
+    return { [Symbol.dispose]: () => this.#change(peer, -bytes) };
+  }
+
+  #change(peer: string, bytes: number): void {
+    this.#bytes += bytes;
+    const ofPeer = (this.#bytesOf.get(peer) ?? 0) + bytes;
+    if (ofPeer > 0) this.#bytesOf.set(peer, ofPeer);
+    else this.#bytesOf.delete(peer);
+  }
+}
