@@ -105,14 +105,48 @@ ends by itself within 10 s more (endMarginMs in activator/shutdown.ts), and 5 s 
 {{- end -}}
 {{- end }}
 
-{{/* Not empty where the controller runs without leader election, by the value or by a flag. The last flag counts. */}}
-{{- define "rouse.controller.alone" -}}
-{{- $elects := .Values.controller.leaderElect -}}
-{{- range .Values.controller.extraArgs -}}
+{{/*
+The namespace of the Lease that a controller with these .args elects its leader by; nothing if it runs without leader election.
+.namespace is that of its Pods. The last flag counts, and without a flag there is an election.
+*/}}
+{{- define "rouse.controller.lease" -}}
+{{- $elects := true -}}
+{{- $namespace := "" -}}
+{{- range .args -}}
 {{- if regexMatch "^--?leader-elect(=(1|t|T|true|TRUE|True))?$" . }}{{ $elects = true }}{{ end -}}
 {{- if regexMatch "^--?leader-elect=(0|f|F|false|FALSE|False)$" . }}{{ $elects = false }}{{ end -}}
 {{- end -}}
-{{- if not $elects }}alone{{ end -}}
+{{- with regexFindAll "(?m)^--?leader-election-namespace[=\n].*$" (join "\n" .args) -1 -}}
+{{- $namespace = last . | regexFind "[^=\n]*$" -}}
+{{- end -}}
+{{- if $elects }}{{ $namespace | default .namespace }}{{ end -}}
+{{- end }}
+
+{{- define "rouse.controller.ownLease" -}}
+{{- $values := .Values.controller -}}
+{{- $args := list (printf "--leader-elect=%v" $values.leaderElect) -}}
+{{- $args = append $args (printf "--leader-election-namespace=%s" (get $values "leaderElectionNamespace")) -}}
+{{- $args = concat $args ($values.extraArgs | default list) -}}
+{{- include "rouse.controller.lease" (dict "args" $args "namespace" (include "rouse.namespace" .)) -}}
+{{- end }}
+
+{{/* Not empty where the controller runs without leader election, by the value or by a flag. */}}
+{{- define "rouse.controller.alone" -}}
+{{- if not (include "rouse.controller.ownLease" .) }}alone{{ end -}}
+{{- end }}
+
+{{/*
+Not empty where the next controller does not wait for the one that stands: one of them runs without leader election, or they have
+different Leases. Where no cluster can be asked, only the next one counts.
+*/}}
+{{- define "rouse.controller.clashes" -}}
+{{- $namespace := include "rouse.namespace" . -}}
+{{- $lease := include "rouse.controller.ownLease" . -}}
+{{- $standing := lookup "apps/v1" "Deployment" $namespace "agent-sandbox-controller" | default dict -}}
+{{- $container := dig "spec" "template" "spec" "containers" list $standing | first | default dict -}}
+{{- $args := concat ($container.command | default list) ($container.args | default list) -}}
+{{- $standingLease := include "rouse.controller.lease" (dict "args" $args "namespace" $namespace) -}}
+{{- if or (not $lease) (and $standing (ne $lease $standingLease)) }}clashes{{ end -}}
 {{- end }}
 
 {{/* Annotations of an object, where there are some; values that an older chart has left do not have them. */}}
