@@ -21,7 +21,13 @@ write_status() {
 case $command in
   pause)
     grep -q '"status":"running"' "$state" || exit 1
-    kill -STOP "$pid" && write_status paused
+    kill -STOP "$pid"
+    # On a busy machine a process stops only when it gets its turn.
+    until grep -q '^State:.T' "/proc/$pid/status"; do
+      [ -e "/proc/$pid" ] || exit 1
+      sleep 0.001
+    done
+    write_status paused
     ;;
   resume)
     grep -q '"status":"paused"' "$state" || exit 1
