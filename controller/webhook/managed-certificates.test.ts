@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { customResourceDefinitionType, type Secret, secretType } from "../../api/kinds/core.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
@@ -39,9 +40,9 @@ describe("managed certificates", () => {
     const secret = await certificateSecretOf(api.client);
     expect(secret.type).toBe("Opaque");
     expect(certificates.current().certificate).toBe(secretText(secret, "tls.crt"));
-    const { items } = await api.client.list(customResourceDefinitionType);
-    expect(items).toHaveLength(4);
-    for (const { metadata } of items) {
+    const definitions = customResourceDefinitions();
+    expect(definitions).toHaveLength(4);
+    for (const { metadata } of definitions) {
       const { webhook } = await conversionOf(api.client, metadata.name);
       expect(webhook?.clientConfig).toEqual({
         service: { ...webhookService, path: "/convert" },
