@@ -34,6 +34,9 @@ export interface Update {
   readonly change: (current: Stored<KubeObject>) => KubeObject;
 }
 
+/** What an API server takes whose etcd has its default limit. */
+const objectBytesMax = 1_536 * 1024;
+
 /** Creates and updates objects by the rules of all kinds. */
 export class ObjectWrites {
   readonly #storage: Storage;
@@ -44,7 +47,7 @@ export class ObjectWrites {
     this.#clock = clock;
   }
 
-  /** @throws StatusError like kube-apiserver: 400, 403, 404 (no such namespace), 409, 422. */
+  /** @throws StatusError like kube-apiserver: 400, 403, 404 (no such namespace), 409, 422, 500 (too large). */
   create(kind: ServedKind, namespace: string | undefined, body: KubeObject, mode: WriteMode): Written {
     if (body.metadata.resourceVersion) throw unexpected("resourceVersion should not be set on objects to be created");
     const named = asNew(kind, namespace, body, this.#clock.now());
@@ -55,10 +58,12 @@ export class ObjectWrites {
     const resource = storedResource(kind);
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
     if (mode.dryRun) return { entry: unstored(object), warnings };
-    return { entry: viewOf(kind, this.#storage.put(resource, intoStore(kind, object))), warnings };
+    const spelled = intoStore(kind, object);
+    refuseTooLarge(spelled, undefined);
+    return { entry: viewOf(kind, this.#storage.put(resource, spelled)), warnings };
   }
 
-  /** @throws StatusError like kube-apiserver: 400, 404, 409, 422. */
+  /** @throws StatusError like kube-apiserver: 400, 404, 409, 422, 500 (too large). */
   update(
     kind: ServedKind,
     { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
@@ -78,6 +83,7 @@ export class ObjectWrites {
     const spelled = intoStore(kind, next);
     if (sameJson(spelled, stored.object)) return { entry: current, warnings };
     if (mode.dryRun) return { entry: unstored(next), warnings };
+    refuseTooLarge(spelled, stored);
     return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
   }
 
@@ -94,6 +100,13 @@ export class ObjectWrites {
     if (causes.length > 0) throw invalid(kind.type, object.metadata.name ?? "", causes);
     return { object, warnings: mode.fieldValidation === "Warn" ? warnings : [] };
   }
+}
+
+/** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
+function refuseTooLarge(object: KubeObject, previous: Entry | undefined): void {
+  const bytes = Buffer.byteLength(JSON.stringify(object));
+  if (bytes <= objectBytesMax || (previous && bytes <= Buffer.byteLength(previous.json))) return;
+  throw unexpected("etcdserver: request is too large");
 }
 
 function asNew(kind: ServedKind, namespace: string | undefined, body: KubeObject, now: Date): KubeObject {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OpenContractApi } from "./contract-api.ts";
-import { aConfigMap, aSandbox, configMapsOf, sandboxesOf } from "./subjects.ts";
+import { aConfigMap, aPod, aSandbox, configMapsOf, podsOf, sandboxesOf } from "./subjects.ts";
 
 export function describeWriting(where: string, open: OpenContractApi): void {
   describe(`writing to ${where}`, () => {
@@ -125,6 +125,24 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect(created.code).toBe(201);
       expect(created.object.metadata.uid).toBeTruthy();
       expect((await api.call("GET", `${configMapsOf(api)}/a`)).code).toBe(404);
+    });
+
+    it("stores no object of more than 1.5 MiB", async () => {
+      await using api = await open();
+      const large = (name: string, bytes: number) =>
+        aPod(name, { containers: [{ name: "main", image: "busybox", args: ["x".repeat(bytes)] }] });
+      const create = (body: object, query = "") => api.call("POST", `${podsOf(api)}${query}`, { body });
+      expect((await create(large("a", 1_450_000))).code).toBe(201);
+      const { code, status } = await create(large("b", 1_700_000));
+      const tooLarge = { code: 500, message: "etcdserver: request is too large" };
+      expect({ code, message: status.message, reason: status.reason }).toEqual({ ...tooLarge, reason: undefined });
+      expect((await create(large("b", 1_700_000), "?dryRun=All")).code).toBe(201);
+      const grown = await api.call("PATCH", `${podsOf(api)}/a`, {
+        body: { metadata: { annotations: { "rouse.dev/text": "x".repeat(200_000) } } },
+        contentType: "application/merge-patch+json",
+      });
+      expect({ code: grown.code, message: grown.status.message }).toEqual(tooLarge);
+      expect((await api.call("DELETE", `${podsOf(api)}/a`)).code).toBe(200);
     });
 
     it("shows an event in both of its groups", async () => {
