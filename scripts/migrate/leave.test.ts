@@ -12,7 +12,7 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import { NotServed } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
-import { fill, run, runBy } from "../../test/support/builders/migration.ts";
+import { fill, listDefinitions, run, runBy } from "../../test/support/builders/migration.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openFrontLab } from "../../test/support/labs/front-lab.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
@@ -22,20 +22,20 @@ const ready = "the definitions stay, and no name of a sandbox leads to activator
 const namespace = "default";
 
 const policies = async (client: KubeClient) =>
-  (await client.list(customResourceDefinitionType)).items.map(({ metadata }) => metadata.annotations?.[helmPolicy.key]);
+  (await listDefinitions(client)).map(({ metadata }) => metadata.annotations?.[helmPolicy.key]);
 
 const allKeys = Object.keys(keptByInstallers).join(", ");
 const syncOptions = "argocd.argoproj.io/sync-options";
 
 async function annotate(client: KubeClient, annotations: Readonly<Record<string, string | null>>): Promise<void> {
-  for (const { metadata } of (await client.list(customResourceDefinitionType)).items) {
+  for (const { metadata } of await listDefinitions(client)) {
     const body = { metadata: { annotations } };
     await client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });
   }
 }
 
 const annotationsOfAll = async (client: KubeClient) =>
-  (await client.list(customResourceDefinitionType)).items.map(({ metadata }) => metadata.annotations);
+  (await listDefinitions(client)).map(({ metadata }) => metadata.annotations);
 
 /** Runs a phase whose checks wait for nothing but the clock. */
 async function runToItsEnd(client: KubeClient, phase: string) {
@@ -51,7 +51,7 @@ async function runToItsEnd(client: KubeClient, phase: string) {
 
 /** What `kubectl replace` does with a manifest that lacks the annotation. */
 async function unprotect(client: KubeClient): Promise<void> {
-  for (const { metadata } of (await client.list(customResourceDefinitionType)).items) {
+  for (const { metadata } of await listDefinitions(client)) {
     const body = { metadata: { annotations: null } };
     await client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });
   }
@@ -221,7 +221,7 @@ describe("the phase before Rouse goes", () => {
 
   it("fails where the definitions do not exist: nothing is left to keep", async () => {
     await using api = await openWebhookApi();
-    for (const { metadata } of (await api.client.list(customResourceDefinitionType)).items) {
+    for (const { metadata } of await listDefinitions(api.client)) {
       await api.client.delete(customResourceDefinitionType, { name: metadata.name });
     }
     const { fine, said } = await run(api.client, "--phase=leave");

@@ -5,14 +5,14 @@ import { leaderLeaseName } from "../../api/rules/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { fill, makePodOf, run, runBy } from "../../test/support/builders/migration.ts";
+import { fill, listDefinitions, makePodOf, run, runBy } from "../../test/support/builders/migration.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("the phase before going back", () => {
   const versionsOf = async (client: KubeClient) => {
-    const { items } = await client.list(customResourceDefinitionType);
+    const items = await listDefinitions(client);
     return items.map(
       ({ spec }) => (spec?.versions ?? []) as readonly { readonly name: string; readonly storage: boolean }[],
     );
@@ -135,7 +135,7 @@ describe("the phase before going back", () => {
     await fill(api.client);
     await revert(api.client);
     await makePodOf(api.client, "nova", "v1beta1");
-    for (const { metadata, spec } of (await api.client.list(customResourceDefinitionType)).items) {
+    for (const { metadata, spec } of await listDefinitions(api.client)) {
       const versions = (spec?.versions ?? []) as readonly { readonly name: string }[];
       const body = { spec: { versions: versions.filter(({ name }) => name === "v1alpha1") } };
       await api.client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });

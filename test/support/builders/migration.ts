@@ -4,7 +4,7 @@ import {
   sandboxV1alpha1Type,
   sandboxWarmPoolV1alpha1Type,
 } from "../../../api/conversion/v1alpha1.ts";
-import { podType } from "../../../api/kinds/core.ts";
+import { customResourceDefinitionType, podType } from "../../../api/kinds/core.ts";
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { type Clock, FakeClock } from "../../../lib/time/clock.ts";
@@ -38,4 +38,10 @@ export async function makePodOf(client: KubeClient, sandbox: string, version: st
   const owner = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", name: sandbox, uid };
   const metadata = { name: `made-in-${version}`, namespace: "default", ownerReferences: [owner] };
   await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
+}
+
+/** The definitions of the four kinds. The API server has that of MemoryImages too, which no other product has. */
+export async function listDefinitions(client: KubeClient) {
+  const { items } = await client.list(customResourceDefinitionType);
+  return items.filter(({ metadata }) => metadata.name.endsWith("agents.x-k8s.io"));
 }
