@@ -18,7 +18,7 @@ describe.each(Object.entries(tools))("the pin of %s", (_name, { module, package:
 
 describe("the files that a tool is built from", () => {
   it("are the Go files of its folder if it is our own, without the tests", () => {
-    const ours = ["image.go", "main.go", "seam.go", "sentry.go"];
+    const ours = ["image.go", "main.go", "seam.go", "sentry.go", "tombstone.go"];
     expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual(["go.mod", "go.sum", ...ours]);
   });
 
