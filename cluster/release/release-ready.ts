@@ -24,17 +24,19 @@ export async function releaseIsReady(kubectl: Kubectl, clock: Clock): Promise<vo
   await waitUntil(isReady, { clock, limitMs: readyLimitMs, complaint });
 }
 
-/** Whether all Pods are ready, and each Service has an address, and only addresses of these Pods. */
+/** Whether all Pods that have not ended are ready, and each Service has an address, and only addresses of these Pods. */
 export function leadsToReadyPods(
   pods: readonly Pick<Pod, "status">[],
   slices: readonly Pick<EndpointSlice, "endpoints">[],
 ): boolean {
+  // Those of `helm test` have ended, and stay.
+  const running = pods.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
   const isReady = ({ status }: Pick<Pod, "status">) => findCondition(status?.conditions, "Ready")?.status === "True";
-  const addresses = new Set(pods.filter(isReady).map(({ status }) => status?.podIP));
+  const addresses = new Set(running.filter(isReady).map(({ status }) => status?.podIP));
   const served = slices.map(({ endpoints }) => (endpoints ?? []).filter(({ conditions }) => conditions?.ready));
   return (
-    pods.length > 0 &&
-    pods.every(isReady) &&
+    running.length > 0 &&
+    running.every(isReady) &&
     served.every((endpoints) => endpoints.length > 0) &&
     served.flat().every((endpoint) => endpoint.addresses.every((address) => addresses.has(address)))
   );
