@@ -2,15 +2,13 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics } from "prom-client";
 import { loadConnection } from "../kube/client/connection.ts";
 import { createKubeClient } from "../kube/client/http-client.ts";
 import { serviceAccountFolder } from "../kube/client/in-pod.ts";
-import { explain } from "../lib/guard/explain.ts";
-import { createLogger, type Logger } from "../lib/log/log.ts";
 import { aborted, endProcess } from "../lib/process/lifecycle.ts";
+import { type ProgramParts, runProgram } from "../lib/process/run-program.ts";
 import { stayAlive } from "../lib/process/stay-alive.ts";
-import { runSupervised } from "../lib/process/supervise.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { Turns } from "../lib/time/turns.ts";
 import { loadTracing } from "../lib/tracing/load-tracing.ts";
@@ -26,32 +24,15 @@ const webhookLingerMs = 5_000;
 // For the passes in hand, the lease and the webhook's linger; below the 30 seconds that a Pod has to end.
 const endLimitMs = 25_000;
 
-endProcess(await main(process.argv.slice(2)));
+endProcess(
+  await runProgram({
+    ...{ name: program, version, flags: controllerFlags, run },
+    configure: () => inPod(parseControllerConfig(process.argv.slice(2), process.env)),
+    endLimitMs: () => endLimitMs,
+  }),
+);
 
-/** Runs until a signal or a failure; the exit status of the process. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const config = inPod(parseControllerConfig(args, process.env));
-    if (config.version) {
-      process.stdout.write(`${program} v${version}\n`);
-      return 0;
-    }
-    const log = createLogger(program, config.logLevel);
-    const registry = new Registry();
-    return await runSupervised(process, { clock: systemClock, log, registry, endLimitMs }, (stop) =>
-      run(config, { log, registry }, stop),
-    );
-  } catch (error) {
-    return explain(error, { name: program, flags: controllerFlags }, process);
-  }
-}
-
-interface RunParts {
-  readonly log: Logger;
-  readonly registry: Registry;
-}
-
-async function run(config: ControllerConfig, { log, registry }: RunParts, stop: AbortSignal): Promise<void> {
+async function run(config: ControllerConfig, { log, registry }: ProgramParts, stop: AbortSignal): Promise<void> {
   // If no page is served and the API server is unreachable or denies access, nothing else keeps the process alive.
   using _alive = stayAlive();
   for (const warning of config.warnings) log.warn(warning);
