@@ -4,7 +4,7 @@ import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import { allKinds } from "../../api/conversion/convert.ts";
 import { type ExactJson, parseExactJson } from "../../lib/data/exact-json.ts";
-import { countParts, nestingOf } from "../../lib/data/json-parts.ts";
+import { measureJson } from "../../lib/data/json-parts.ts";
 import {
   answerBytesMax,
   type Converted,
@@ -47,11 +47,12 @@ function writeAll(bytes: Uint8Array): void {
 
 function convertBody(body: Buffer): { readonly about: Converted; readonly answer: Uint8Array } {
   try {
-    if (countParts(body) > partsMax) {
+    const { parts, nesting } = measureJson(body);
+    if (parts > partsMax) {
       const message = `the review has more than ${partsMax} opening brackets and commas`;
       return { about: { outcome: "refused", code: 413, message }, answer: nothing };
     }
-    if (nestingOf(body) > nestingMax) {
+    if (nesting > nestingMax) {
       const message = `the review is nested more than ${nestingMax} levels deep`;
       return { about: { outcome: "refused", code: 413, message }, answer: nothing };
     }

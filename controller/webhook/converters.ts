@@ -1,4 +1,4 @@
-import { nestingOf } from "../../lib/data/json-parts.ts";
+import { measureJson } from "../../lib/data/json-parts.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
 import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
@@ -121,7 +121,7 @@ export class Converters implements AsyncDisposable {
 
   #isSmall({ body }: Review): boolean {
     const { smallBytesMax, smallNestingMax } = this.#limits;
-    return body.length <= smallBytesMax && nestingOf(body) <= smallNestingMax;
+    return body.length <= smallBytesMax && measureJson(body).nesting <= smallNestingMax;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { countParts, nestingOf } from "./json-parts.ts";
+import { measureJson } from "./json-parts.ts";
 
-const count = (text: string) => countParts(Buffer.from(text));
+const count = (text: string) => measureJson(Buffer.from(text)).parts;
 
 describe("the parts of a JSON text", () => {
   it.each([
@@ -26,7 +26,7 @@ describe("the parts of a JSON text", () => {
   it("follow the end of a string whose bytes are no UTF-8, as a decoder does", () => {
     const broken = Buffer.concat([Buffer.from('["'), Buffer.from([0xe4]), Buffer.from('",1,2]')]);
     expect(JSON.parse(broken.toString("utf8"))).toHaveLength(3);
-    expect(countParts(broken)).toBe(3);
+    expect(measureJson(broken).parts).toBe(3);
   });
 
   it("are at least as many as the values that a parse of any text makes", () => {
@@ -50,5 +50,5 @@ it.each([
   ["[[[", 3],
   ["]]]]", 0],
 ])("the nesting of %s is %i", (text, nesting) => {
-  expect(nestingOf(Buffer.from(text))).toBe(nesting);
+  expect(measureJson(Buffer.from(text)).nesting).toBe(nesting);
 });

@@ -4,32 +4,32 @@ const caseBit = 0x20;
 const opening = 0x7b;
 const closing = 0x7d;
 
-/**
- * The opening brackets and the commas of a JSON text that are outside of strings: at least the number of its values, without a
- * parse and without memory for them. Of a text that is no JSON it counts the part that a parser would read at least.
- */
-export function countParts(text: Uint8Array): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text[at] ?? 0;
-    if (code === character.quote) at = closingQuote(text, at);
-    else if (code === character.comma || (code | caseBit) === opening) count += 1;
-  }
-  return count;
+export interface JsonSize {
+  /** The opening brackets and the commas outside of strings: at least the number of values. */
+  readonly parts: number;
+  /** How deep lists and objects are nested in each other. */
+  readonly nesting: number;
 }
 
-/** How deep lists and objects of a JSON text are nested in each other, by its brackets outside of strings. */
-export function nestingOf(text: Uint8Array): number {
+/**
+ * The size of a JSON text, without a parse and without memory for its values. Of a text that is no JSON it counts the part that a
+ * parser would read at least.
+ */
+export function measureJson(text: Uint8Array): JsonSize {
+  let parts = 0;
   let open = 0;
-  let deepest = 0;
+  let nesting = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text[at] ?? 0;
     if (code === character.quote) at = closingQuote(text, at);
-    else if ((code | caseBit) === opening) open += 1;
-    else if ((code | caseBit) === closing) open -= 1;
-    if (open > deepest) deepest = open;
+    else if (code === character.comma) parts += 1;
+    else if ((code | caseBit) === opening) {
+      parts += 1;
+      open += 1;
+      if (open > nesting) nesting = open;
+    } else if ((code | caseBit) === closing) open -= 1;
   }
-  return deepest;
+  return { parts, nesting };
 }
 
 function closingQuote(text: Uint8Array, open: number): number {
