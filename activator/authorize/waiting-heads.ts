@@ -1,3 +1,5 @@
+import { KeyCounts } from "../../lib/queues/key-counts.ts";
+
 /** Several thousand usual heads, or five hundred of the largest size. */
 const bytesMax = 32 * 1024 * 1024;
 
@@ -6,20 +8,19 @@ const bytesMax = 32 * 1024 * 1024;
  * only while its heads take less than what is left, so one client has half of it at most.
  */
 export class WaitingHeads {
-  readonly #bytesOf = new Map<string, number>();
+  readonly #bytesOf = new KeyCounts();
   #bytes = 0;
 
   /** Undefined: there is no room. `peer`: the client's address. */
   hold(peer: string, bytes: number): Disposable | undefined {
-    if ((this.#bytesOf.get(peer) ?? 0) + bytes > bytesMax - this.#bytes) return undefined;
-    this.#change(peer, bytes);
-    return { [Symbol.dispose]: () => this.#change(peer, -bytes) };
-  }
-
-  #change(peer: string, bytes: number): void {
+    if (this.#bytesOf.of(peer) + bytes > bytesMax - this.#bytes) return undefined;
     this.#bytes += bytes;
-    const ofPeer = (this.#bytesOf.get(peer) ?? 0) + bytes;
-    if (ofPeer > 0) this.#bytesOf.set(peer, ofPeer);
-    else this.#bytesOf.delete(peer);
+    this.#bytesOf.add(peer, bytes);
+    return {
+      [Symbol.dispose]: () => {
+        this.#bytes -= bytes;
+        this.#bytesOf.remove(peer, bytes);
+      },
+    };
   }
 }

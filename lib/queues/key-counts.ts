@@ -6,13 +6,12 @@ export class KeyCounts {
     return this.#counts.get(key) ?? 0;
   }
 
-  add(key: string): void {
-    this.#counts.set(key, this.of(key) + 1);
+  add(key: string, amount = 1): void {
+    if (amount > 0) this.#counts.set(key, this.of(key) + amount);
   }
 
-  /** Subtracts one. */
-  remove(key: string): void {
-    const left = this.of(key) - 1;
+  remove(key: string, amount = 1): void {
+    const left = this.of(key) - amount;
     if (left > 0) this.#counts.set(key, left);
     else this.#counts.delete(key);
   }
