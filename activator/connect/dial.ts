@@ -5,7 +5,7 @@ import { openSockets } from "../socket/open-sockets.ts";
 import { newSocket, type WireSocket } from "../socket/wire-socket.ts";
 
 /** Of this process, whose limit does not change. */
-const socketsMax = dialledMax() ?? Number.POSITIVE_INFINITY;
+const openMax = dialledMax() ?? Number.POSITIVE_INFINITY;
 
 export interface Address {
   readonly ip: string;
@@ -45,7 +45,7 @@ export class Dial {
     this.#listener = listener;
     this.#limit = clock.after(limitMs, () => this.#fail({ timedOut: true }));
     this.#socket.once("connect", this.#connected).once("error", this.#failed);
-    if (openSockets() > socketsMax) {
+    if (openSockets() > openMax) {
       this.#socket.destroy(new Error("all file descriptors for connections are in use"));
       return;
     }
