@@ -15,19 +15,12 @@ export class Files {
 
   /** Writes a file in one step: a reader sees the old text or the new one. */
   async replace(path: string, text: string): Promise<void> {
-    const next = `${path}.new`;
-    await using file = await open(next, "w", 0o600);
-    await file.writeFile(text);
-    await file.sync();
-    await this.rename(next, path);
+    await this.rename(await writeNext(path, text), path);
   }
 
   /** Writes a new file in one step. @throws an error with the code EEXIST if the file is there. */
   async create(path: string, text: string): Promise<void> {
-    const next = `${path}.new`;
-    await using file = await open(next, "w", 0o600);
-    await file.writeFile(text);
-    await file.sync();
+    const next = await writeNext(path, text);
     await link(next, path);
     await this.remove(next);
   }
@@ -74,6 +67,15 @@ export class Files {
     const { bavail, bsize } = await statfs(path);
     return bavail * bsize;
   }
+}
+
+/** Writes the text beside a file, where no reader looks, and returns the path. */
+async function writeNext(path: string, text: string): Promise<string> {
+  const next = `${path}.new`;
+  await using file = await open(next, "w", 0o600);
+  await file.writeFile(text);
+  await file.sync();
+  return next;
 }
 
 const absent: readonly unknown[] = ["ENOENT", "ENOTDIR"];
