@@ -5,6 +5,7 @@ import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
 import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
+import { StreamReader } from "../stream-reader.ts";
 import { turn, turnBytesMax } from "../turn.ts";
 import { cutStream } from "./cut-stream.ts";
 import { eachField, lineOf, malformed, type RawFields, textLength } from "./field-lines.ts";
@@ -29,16 +30,14 @@ export interface StreamBodyOptions {
 /**
  * The body of one stream, kept until there is a sink.
  *
- * Node reads a stream ahead by more than its window, and keeps each frame as an object that holds a whole read of the connection.
- * So the body takes the place of the stream's reader: `push` gets each frame, and only `readOn` lets the client send more than the
- * window. Until then all that arrives fits into the initial window and is gathered in one buffer. Small frames of one turn are
- * passed on together: each write to a sandbox costs a call of the kernel.
+ * Only `readOn` lets the client send more than the window. Until then all that arrives fits into the initial window and is gathered in
+ * one buffer. Small frames of one turn are passed on together: each write to a sandbox costs a call of the kernel.
  */
 export class StreamBody {
   readonly #stream: ServerHttp2Stream;
   /** Unset until the request's head was read: what arrives before is judged then. */
   #options: StreamBodyOptions | undefined;
-  readonly #readMore: () => void;
+  readonly #reader: StreamReader;
   readonly #reported: (bytes: number) => void;
   readonly #gathered = new GatheredBytes();
   readonly #endOfTurn = () => this.#guard(() => this.#flush());
@@ -48,9 +47,6 @@ export class StreamBody {
   #rawTrailers: RawFields | undefined;
   #hasEnd = false;
   #isEndTold = false;
-  /** The first end that Node reported is that of the body, not of a stream that was reset. */
-  #isWhole = true;
-  #isEndReported = false;
   #length = 0;
 
   /** `reported`: called for each part of the body, at once, with its length. */
@@ -58,10 +54,7 @@ export class StreamBody {
     this.#stream = stream;
     this.#reported = reported;
     this.#complete = isEnded;
-    const { _read: read, push } = stream;
-    this.#readMore = () => read.call(stream, 0);
-    stream._read = () => {};
-    stream.push = (bytes: Buffer | null) => (bytes === null ? this.#pushEnd(push) : this.#push(bytes));
+    this.#reader = new StreamReader(stream, (bytes) => this.#push(bytes));
     if (isEnded)
       stream.resume(); // lets Node see the end
     else this.#listen(stream);
@@ -113,7 +106,7 @@ export class StreamBody {
     if (!sink?.wantsBody) return;
     this.#flush();
     this.#tellEnd();
-    if (!this.#complete && sink.wantsBody) this.#readMore();
+    if (!this.#complete && sink.wantsBody) this.#reader.readMore();
   }
 
   /** The exchange has ended: kept bytes and trailers, and the rest of the body are dropped, and no longer judged. */
@@ -156,20 +149,8 @@ export class StreamBody {
     if (contentLength >= 0 && this.#length > contentLength) throw malformed("its body is too long");
   }
 
-  /**
-   * Node calls it for the end of the body, and for a stream that was reset without an error. For a body that ends a stream it calls it
-   * twice, perhaps before anyone learns of the first end.
-   */
-  #pushEnd(push: ServerHttp2Stream["push"]): boolean {
-    if (!this.#isEndReported) this.#isWhole = !this.#stream.closed;
-    this.#isEndReported = true;
-    push.call(this.#stream, null);
-    this.#stream.read(0); // makes Node report the end
-    return false;
-  }
-
   #ended(): void {
-    if (!this.#options || !this.#isWhole || this.#stream.aborted || this.#complete) return;
+    if (!this.#options || !this.#reader.isWhole || this.#complete) return;
     if (this.#sink === noSink) {
       this.#complete = true;
       return;

@@ -2,6 +2,7 @@ import type { ClientHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { joinedBytesMax } from "../front/stream-writer.ts";
+import { StreamReader } from "../stream-reader.ts";
 import { turn, turnBytesMax } from "../turn.ts";
 
 /** Takes the body of a response as it arrives. */
@@ -16,13 +17,13 @@ export interface ResponseSink {
 }
 
 /**
- * Reads the body of a sandbox's response, in the place of Node's reader, as `StreamBody` does that of a request: what waits is one
+ * Reads the body of a sandbox's response as `StreamBody` does that of a request: what waits is one
  * buffer of one window, however small its frames are, and small frames of one turn are passed on together.
  */
 export class CallResponse {
   readonly #stream: ClientHttp2Stream;
   readonly #sink: ResponseSink;
-  readonly #readMore: () => void;
+  readonly #reader: StreamReader;
   readonly #gathered = new GatheredBytes();
   readonly #endOfTurn: () => void;
   #hasEnded = false;
@@ -33,26 +34,14 @@ export class CallResponse {
     this.#stream = stream;
     this.#endOfTurn = guarded("pod-connection", () => this.#flush(), fail);
     this.#sink = sink;
-    const { _read: read, push } = stream;
-    this.#readMore = () => read.call(stream, 0);
-    stream._read = () => {};
-    let [isWhole, isEndReported] = [true, false];
     const take = guarded("pod-connection", (bytes: Buffer) => this.#take(bytes), fail);
-    stream.push = (bytes: Buffer | null) => {
-      if (bytes !== null) {
-        counted(bytes.length);
-        take(bytes);
-        return sink.wantsResponse;
-      }
-      // Node also calls it for a stream that was reset without an error, and twice for a response that ends its stream.
-      if (!isEndReported) isWhole = !stream.closed;
-      isEndReported = true;
-      push.call(stream, null);
-      stream.read(0); // makes Node report the end
-      return false;
-    };
+    this.#reader = new StreamReader(stream, (bytes) => {
+      counted(bytes.length);
+      take(bytes);
+      return sink.wantsResponse;
+    });
     const end = () => {
-      this.#hasEnded = isWhole && !stream.aborted;
+      this.#hasEnded = this.#reader.isWhole;
       if (this.#hasEnded) sink.responseArrived();
       this.#tellEnd();
     };
@@ -69,7 +58,7 @@ export class CallResponse {
     if (!this.#sink.wantsResponse) return;
     this.#flush();
     this.#tellEnd();
-    if (!this.#hasEnded && this.#sink.wantsResponse && !this.#stream.destroyed) this.#readMore();
+    if (!this.#hasEnded && this.#sink.wantsResponse && !this.#stream.destroyed) this.#reader.readMore();
   }
 
   #take(bytes: Buffer): void {

@@ -1,0 +1,46 @@
+import type { ClientHttp2Stream, ServerHttp2Stream } from "node:http2";
+
+/**
+ * Takes the place of Node's reader of a stream. Node reads a stream ahead by more than its window, and keeps each frame as an object
+ * that holds a whole read of the connection.
+ */
+export class StreamReader {
+  readonly #stream: ServerHttp2Stream | ClientHttp2Stream;
+  readonly #readMore: () => void;
+  readonly #pushEnd: () => void;
+  /** The first end that Node reported is that of the body, not of a stream that was reset. */
+  #isWhole = true;
+  #isEndReported = false;
+
+  /** `take` gets each frame, and returns whether the peer may send more at once. It must not throw. The end comes as "end". */
+  constructor(stream: ServerHttp2Stream | ClientHttp2Stream, take: (bytes: Buffer) => boolean) {
+    this.#stream = stream;
+    const { _read: read, push } = stream;
+    this.#readMore = () => read.call(stream, 0);
+    this.#pushEnd = () => void push.call(stream, null);
+    stream._read = () => {};
+    stream.push = (bytes: Buffer | null) => (bytes === null ? this.#ended() : take(bytes));
+  }
+
+  /** Whether the body has come to its own end, after "end". */
+  get isWhole(): boolean {
+    return this.#isWhole && !this.#stream.aborted;
+  }
+
+  /** Lets the peer send more than its window. */
+  readMore(): void {
+    this.#readMore();
+  }
+
+  /**
+   * Node calls it for the end of the body, and for a stream that was reset without an error. For a body that ends a stream it calls it
+   * twice, perhaps before anyone learns of the first end.
+   */
+  #ended(): boolean {
+    if (!this.#isEndReported) this.#isWhole = !this.#stream.closed;
+    this.#isEndReported = true;
+    this.#pushEnd();
+    this.#stream.read(0); // makes Node report the end
+    return false;
+  }
+}
