@@ -3,15 +3,16 @@ import { ReadTurns } from "./read-turns.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
 /** One event loop reads all sockets of the process. */
-const turns = new ReadTurns();
+const turns = new ReadTurns(() => performance.now());
 
 // All calls of Node to a reader go through these functions. An error of a reader stops here, because it would end the process.
 
 /** Whether to read on. */
 export function takeRead(this: WireSocket, length: number, bytes: Buffer): boolean {
   try {
+    const began = turns.beganAt(length);
     this.reader.take(bytes, length);
-    if (turns.endsWith(this, length)) return false;
+    if (turns.endsWith(this, length, began)) return false;
     return this.reader.wantsMore; // the reader may have changed
   } catch (error) {
     return ended(this, error);

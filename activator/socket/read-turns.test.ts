@@ -1,10 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { bytesInOneTurn, ReadTurns, readsInOneTurn } from "./read-turns.ts";
+import { bytesInOneTurn, quickReadMs, ReadTurns, readsInOneTurn } from "./read-turns.ts";
 import { type Adoption, adoptAccepted, plainAcceptedSocket, type WireSocket } from "./wire-socket.ts";
 
 const smallRead = Buffer.alloc(1_024);
+/** When a read began that is no longer quick at time 0. */
+const slow = -quickReadMs;
 const sent = Buffer.alloc(60 * smallRead.length);
 
 /** Sends many bytes to a socket that reads few at a time. Returns how often it read them in each turn of the event loop. */
@@ -54,28 +56,44 @@ describe("reads of one socket", () => {
   });
 
   it("rest by number and by bytes, and go on in the next turn", async () => {
-    const turns = new ReadTurns();
+    const turns = new ReadTurns(() => 0);
     const [small, large] = [fakeSocket(), fakeSocket()];
-    for (let at = 1; at < readsInOneTurn; at += 1) expect(turns.endsWith(small, 1)).toBe(false);
-    expect(turns.endsWith(small, 1)).toBe(true);
-    expect(turns.endsWith(large, bytesInOneTurn)).toBe(true);
+    for (let at = 1; at < readsInOneTurn; at += 1) expect(turns.endsWith(small, 1, 0)).toBe(false);
+    expect(turns.endsWith(small, 1, 0)).toBe(true);
+    expect(turns.endsWith(large, bytesInOneTurn, slow)).toBe(true);
     expect([turns.isOverFor(small), turns.isOverFor(large), small.resumed]).toEqual([true, true, 0]);
     await new Promise((resolve) => setImmediate(resolve));
     expect([turns.isOverFor(small), small.resumed, large.resumed]).toEqual([false, 1, 1]);
   });
 
+  it("count for their bytes only if they are small or slow", () => {
+    const turns = new ReadTurns(() => 0);
+    const socket = fakeSocket();
+    const quick = turns.beganAt(bytesInOneTurn);
+    for (let at = 0; at < 10; at += 1) expect(turns.endsWith(socket, bytesInOneTurn, quick)).toBe(false);
+    expect(turns.endsWith(socket, bytesInOneTurn - 1, slow)).toBe(false);
+    expect(turns.endsWith(socket, 1, turns.beganAt(1))).toBe(true);
+  });
+
+  it("that are quick rest by number", () => {
+    const turns = new ReadTurns(() => 0);
+    const socket = fakeSocket();
+    for (let at = 1; at < readsInOneTurn; at += 1) expect(turns.endsWith(socket, bytesInOneTurn, 0)).toBe(false);
+    expect(turns.endsWith(socket, bytesInOneTurn, 0)).toBe(true);
+  });
+
   it("are not limited by those of others", () => {
-    const turns = new ReadTurns();
+    const turns = new ReadTurns(() => 0);
     const sockets = [fakeSocket(), fakeSocket()];
     for (let at = 0; at < 100; at += 1) {
-      for (const socket of sockets) expect(turns.endsWith(socket, 1_000)).toBe(false);
+      for (const socket of sockets) expect(turns.endsWith(socket, 1_000, 0)).toBe(false);
     }
   });
 
   it("of a socket that was closed while it rests do not go on", async () => {
-    const turns = new ReadTurns();
+    const turns = new ReadTurns(() => 0);
     const socket = fakeSocket();
-    expect(turns.endsWith(socket, bytesInOneTurn)).toBe(true);
+    expect(turns.endsWith(socket, bytesInOneTurn, slow)).toBe(true);
     turns.forget(socket);
     await new Promise((resolve) => setImmediate(resolve));
     expect(socket.resumed).toBe(0);
