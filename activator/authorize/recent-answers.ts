@@ -38,15 +38,24 @@ interface Question<T> {
   readonly ask: (signal: AbortSignal) => Promise<T>;
 }
 
+/** The answer to a question that was asked; undefined: there was none. */
+interface Asked<T> {
+  readonly answer: T | undefined;
+}
+
 /**
- * Answers of another service, each valid for a while. Concurrent calls with the same question share one request. New questions and
- * renewals of good answers have a line each, in which askers and owners take turns.
+ * Answers of another service, each valid for a while. New questions and renewals of good answers have a line each, in which
+ * askers and owners take turns. A question that has been sent is shared by all who have it. Until it is sent, each asker waits in
+ * its own place for it: the line and the failures of one asker are no matter of another.
  */
 export class RecentAnswers<T extends object> {
   readonly #options: RecentAnswersOptions<T>;
   readonly #good: SharedCache<Known<T>>;
   readonly #others: LRUCache<string, Known<T>>;
-  readonly #open = new Map<string, Promise<T | undefined>>();
+  /** Questions that have been sent, by their key. */
+  readonly #sent = new Map<string, Promise<Asked<T>>>();
+  /** Questions in line, by their key and whose turn they wait for. */
+  readonly #inLine = new Map<string, Promise<T | undefined>>();
   readonly #newQuestions: QuestionLine;
   readonly #renewals: QuestionLine;
   readonly #vain: TokenBuckets;
@@ -65,42 +74,55 @@ export class RecentAnswers<T extends object> {
    * questions leave room for those of others.
    */
   get(key: string, asker: string, ask: (signal: AbortSignal) => Promise<T>): T | undefined | Promise<T | undefined> {
-    const { clock, onFailure } = this.#options;
-    const known = this.#good.get(key) ?? this.#others.get(key);
-    if (known && ageMs(known.at, readClocks(clock)) < known.lifeMs) return known.answer;
-    const open = this.#open.get(key);
-    if (open) return open;
-    const own = ownText(key);
-    const question = { key: own, asker, renewedFor: this.#good.ownerOf(key), ask };
-    const answer = this.#inLine(question);
-    if (!answer) {
-      onFailure(undefined);
+    const known = this.#known(key);
+    if (known) return known.answer;
+    const sent = this.#sent.get(key);
+    if (sent) return sent.then(({ answer }) => answer);
+    const renewedFor = this.#good.ownerOf(key);
+    const [line, by] = renewedFor === undefined ? [this.#newQuestions, asker] : [this.#renewals, renewedFor];
+    const place = `${key}\n${by}`;
+    const waiting = this.#inLine.get(place);
+    if (waiting) return waiting;
+    if (!line.hasRoom(by)) {
+      this.#options.onFailure(undefined);
       return undefined;
     }
-    this.#open.set(own, answer);
+    const answer = this.#waitFor({ key: ownText(key), asker, renewedFor, ask }, line, by).finally(() =>
+      this.#inLine.delete(place),
+    );
+    this.#inLine.set(place, answer);
     return answer;
   }
 
-  /** Undefined: there is no room in the line. */
-  #inLine(question: Question<T>): Promise<T | undefined> | undefined {
-    const { asker, renewedFor } = question;
-    const [line, by] = renewedFor === undefined ? [this.#newQuestions, asker] : [this.#renewals, renewedFor];
-    return line.hasRoom(by) ? this.#answer(question, line, by) : undefined;
+  #known(key: string): Known<T> | undefined {
+    const known = this.#good.get(key) ?? this.#others.get(key);
+    return known && ageMs(known.at, readClocks(this.#options.clock)) < known.lifeMs ? known : undefined;
   }
 
-  async #answer(question: Question<T>, line: QuestionLine, by: string): Promise<T | undefined> {
-    const isNew = question.renewedFor === undefined;
-    // The permit is taken last: a question that is not asked costs none.
-    const asked = await line.run(by, async () =>
-      isNew && this.#vain.take(by, 0) === undefined ? undefined : this.#ask(question),
-    );
-    this.#open.delete(question.key);
+  async #waitFor(question: Question<T>, line: QuestionLine, by: string): Promise<T | undefined> {
+    const asked = await line.run(by, async () => this.#turn(question, by));
     if (!asked) this.#options.onFailure(undefined);
-    if (isNew && asked?.answer && this.#options.isGood(asked.answer)) this.#vain.giveBack(by);
     return asked?.answer;
   }
 
-  async #ask(question: Question<T>): Promise<{ readonly answer: T | undefined }> {
+  /** Undefined: the question may not be asked. Another asker may have had its turn before. */
+  #turn(question: Question<T>, by: string): Asked<T> | undefined | Promise<Asked<T>> {
+    const { key, renewedFor } = question;
+    const known = this.#known(key) ?? this.#sent.get(key);
+    if (known) return known;
+    const isNew = renewedFor === undefined;
+    // The permit is taken last: a question that is not asked costs none.
+    if (isNew && this.#vain.take(by, 0) === undefined) return undefined;
+    const sent = this.#ask(question).then((asked) => {
+      this.#sent.delete(key);
+      if (isNew && asked.answer && this.#options.isGood(asked.answer)) this.#vain.giveBack(by);
+      return asked;
+    });
+    this.#sent.set(key, sent);
+    return sent;
+  }
+
+  async #ask(question: Question<T>): Promise<Asked<T>> {
     const { clock, limitMs, onFailure } = this.#options;
     const over = new AbortController();
     const asked = readClocks(clock);

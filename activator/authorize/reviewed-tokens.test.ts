@@ -325,4 +325,20 @@ describe("with access reviews", () => {
     expect(await knock("good")).toBe(unavailable);
     expect(await registry.metrics()).toContain('rouse_activator_reviews_total{review="access",outcome="failed"} 1');
   });
+
+  it("a client does not wait in the line of another that asked the same before", async () => {
+    const knock = door({ accessReviewed: true, cacheSize: 1_000 });
+    const held: (() => void)[] = [];
+    script = (received, response) => void held.push(() => answerReviews(received, response));
+    const crowd = Array.from({ length: 40 }, (_, at) => knock(undefined, `box-${at}`, "10.0.0.1"));
+    await eventually(() => held.length === 16);
+    const other = knock(undefined, "box-39", "10.0.0.2");
+    await eventually(() => held.length === 17);
+    held.pop()?.();
+    expect(await other).toBe("403 forbidden");
+    script = answerReviews;
+    for (const answer of held) answer();
+    expect(new Set(await Promise.all(crowd))).toEqual(new Set(["403 forbidden"]));
+    expect(api.received).toHaveLength(40);
+  });
 });
