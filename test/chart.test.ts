@@ -6,6 +6,8 @@ import { parseActivatorConfig } from "../activator/config/config.ts";
 import { endLimitOf } from "../activator/shutdown.ts";
 import { parseControllerConfig } from "../controller/config/config.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
+import { agentFlags } from "../node/agent/config/agent-flags.ts";
+import { endLimitMs as endLimitOfAgent } from "../node/agent/start-agent.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 const chart = join(import.meta.dirname, "..", "charts", "rouse");
@@ -73,6 +75,23 @@ describe("the Pod of an activator", () => {
     const config = parseActivatorConfig([...flags, "--authz-mode=allow-all"], {});
     expect(flags).toHaveLength(2);
     expect(graceMs).toBe(endLimitOf(config) + 5_000);
+  });
+});
+
+describe("the Pod of a node agent", () => {
+  const template = read("templates/hibernation/agent.yaml");
+
+  it("has a grace period of 5 s more than the longest shutdown of the program", () => {
+    const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(template) ?? [];
+    expect(Number(seconds) * 1000).toBe(endLimitOfAgent + 5_000);
+  });
+
+  it("gets flags that the program has, and the folder in which the shim looks for memory", () => {
+    const flags = [...template.matchAll(/--([a-z-]+)=/g)].map(([, name = ""]) => name);
+    expect(flags.length).toBeGreaterThan(3);
+    expect(flags.filter((name) => !Object.hasOwn(agentFlags, name))).toEqual([]);
+    expect(template.match(/(?:path|mountPath): \/var\/lib\/rouse$/gm)).toHaveLength(2);
+    expect(agentFlags.store.default).toBe("/var/lib/rouse");
   });
 });
 

@@ -40,7 +40,7 @@ it(
   "the image of the node agent has all that it imports, and nothing of the other programs",
   async () => {
     const target = await mkdtemp(join(tmpdir(), "collected-"));
-    const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(readFileSync("Dockerfile.agent", "utf8")) ?? [];
+    const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(readFileSync("Dockerfile.node-agent", "utf8")) ?? [];
     const [, main = ""]: readonly string[] = JSON.parse(entryPoint);
     execFileSync(process.execPath, ["scripts/collect-program.ts", main, target]);
     expect(execFileSync(process.execPath, [join(target, main), "--version"]).toString()).toMatch(/^rouse-node-agent v/);

@@ -8,13 +8,10 @@ import { systemClock } from "../../lib/time/clock.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { agentFlags } from "./config/agent-flags.ts";
 import { type AgentConfig, parseAgentConfig } from "./config/config.ts";
-import { startAgent } from "./start-agent.ts";
+import { endLimitMs, startAgent } from "./start-agent.ts";
 
 const program = "rouse-node-agent";
 const version = packageJson.version;
-// Longer than the longest capture: the Pod would only be thawed at the next start.
-const endLimitMs = 75_000;
-
 endProcess(
   await runProgram({
     ...{ name: program, version, flags: agentFlags, run },

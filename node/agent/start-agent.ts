@@ -20,6 +20,9 @@ import { report } from "./watch/report.ts";
 import { startWatching } from "./watch/start-watching.ts";
 import { work } from "./work.ts";
 
+/** Longer than the longest capture: the Pod would only be thawed at the next start. */
+export const endLimitMs = 75_000;
+
 export interface StartParts {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -24,7 +24,9 @@ export async function makeChart(place: Workplace, images: ProgramImages): Promis
   const environment = { HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home };
   const runHelm = (...args: readonly string[]) => run(helm, args, { environment });
   await runHelm("push", archive, `oci://${scratch}/charts`, "--plain-http");
-  const rendered = await runHelm("template", "rouse", `oci://${scratch}/${chartName}`, "--plain-http");
+  const rendered = await runHelm(
+    ...["template", "rouse", `oci://${scratch}/${chartName}`, "--plain-http", "--set=hibernation.enabled=true"],
+  );
   for (const { name, digest } of Object.values(images)) {
     if (!rendered.includes(`"${registry}/${name}@${digest}"`)) {
       throw new Error(`the chart does not install ${name}@${digest}`);
@@ -43,6 +45,7 @@ export function chartValues(text: string, registry: string, images: ProgramImage
   for (const [path, { name, digest }] of [
     [["image"], images.controller],
     [["activator", "image"], images.activator],
+    [["hibernation", "agent", "image"], images["node-agent"]],
   ] as const) {
     set([...path, "repository"], `${registry}/${name}`);
     set([...path, "digest"], digest);

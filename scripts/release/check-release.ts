@@ -46,8 +46,8 @@ async function publish(release: Release, folder: string, tools: ReleaseTools): P
   await publishRelease(release, folder, tools);
   const validate = (program: Program, ...options: readonly string[]) =>
     tools.run(tools.crane, ["validate", `--remote=${release.registry}/${program}:${release.version}`, ...options]);
-  // Downloads each layer again, and compares it with manifest and configuration. The activator's base is the same.
-  await together([validate("controller"), validate("activator", "--fast")]);
+  // Downloads each layer again, and compares it with manifest and configuration. The base of the others is the same.
+  await together([validate("controller"), validate("activator", "--fast"), validate("node-agent", "--fast")]);
   const chart = `oci://${release.registry}/charts/rouse`;
   await tools.run(tools.helm, ["show", "chart", chart, `--version=${release.version}`, "--plain-http"]);
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { makeChart } from "./chart.ts";
 import { checksums, checksumsFile, signatureFile } from "./checksums.ts";
 import type { Run } from "./command.ts";
+import { programs } from "./images/image-packages.ts";
 import { makeBases, makeImages } from "./images/images.ts";
 import type { OciArchive } from "./images/oci-archive.ts";
 import type { Inputs } from "./inputs.ts";
@@ -71,7 +72,7 @@ async function makeParts(order: ReleaseOrder, tools: ReleaseTools, work: string)
   writeManifests(place, images);
   for (const file of ["LICENSE", "NOTICE"]) copyFileSync(join(inputs.checkout, file), join(out, file));
   const { version, tag, commit } = inputs.source;
-  const oci = [images.controller, images.activator, chart];
+  const oci = [...programs.map((program) => images[program]), chart];
   const release: Release = { version, tag, commit, created: createdAt(inputs.source), registry, oci };
   writeFileSync(join(out, "release.json"), `${JSON.stringify(release, undefined, 2)}\n`);
   const sums = checksums(out);

@@ -8,6 +8,7 @@ const registry = "registry.example.com/rouse";
 const images = {
   controller: { file: "", name: "controller", digest: "sha256:cc" },
   activator: { file: "", name: "activator", digest: "sha256:aa" },
+  "node-agent": { file: "", name: "node-agent", digest: "sha256:bb" },
 };
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
@@ -46,5 +47,7 @@ it("the chart of a release has its images as defaults, and is else as it was, wi
     'digest: "sha256:cc"',
     `repository: ${registry}/activator`,
     'digest: "sha256:aa"',
+    `repository: ${registry}/node-agent`,
+    'digest: "sha256:bb"',
   ]);
 });

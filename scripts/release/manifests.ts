@@ -47,7 +47,8 @@ export interface ReleasedImages {
  */
 export function withImages(manifest: string, { version, registry, images }: ReleasedImages): string {
   let text = manifest;
-  for (const { name, digest } of Object.values(images)) {
+  // The manifests do not have the node agent.
+  for (const { name, digest } of [images.controller, images.activator]) {
     const placeholder = `image: rouse.dev/${name}:${version}\n`;
     if (!text.includes(placeholder)) throw new Error(`no manifest has "${placeholder.trim()}"`);
     text = text.replaceAll(placeholder, `image: ${registry}/${name}@${digest}\n`);

@@ -72,6 +72,40 @@ describe("the by-name listener", () => {
   });
 });
 
+describe("hibernation", () => {
+  it("brings nothing about memory unless it is enabled", async () => {
+    expect([...(await rendered()).keys()].filter((name) => /agent$|memory|RuntimeClass/.test(name))).toEqual([]);
+  });
+
+  it("starts agents on the nodes of the values, with the runsc and the limits of the values", async () => {
+    const objects = await rendered(
+      "hibernation.enabled=true",
+      "hibernation.agent.runsc=/opt/gvisor/runsc",
+      "hibernation.agent.store.maxBytes=50000000000",
+      "hibernation.agent.nodeSelector.pool=gvisor",
+      "hibernation.agent.tolerations[0].operator=Exists",
+      "hibernation.runtimeClass.create=true",
+    );
+    const agents = JSON.stringify(objects.get("DaemonSet rouse-node-agent"));
+    const nodes = { "hibernation.rouse.dev/node": "true", pool: "gvisor" };
+    for (const part of [
+      '"--runsc=/node/runsc/runsc"',
+      '"--max-store-bytes=50000000000"',
+      '"hostPath":{"path":"/opt/gvisor","type":"Directory"}',
+      `"nodeSelector":${JSON.stringify(nodes)}`,
+      '"tolerations":[{"operator":"Exists"}]',
+      '"capabilities":{"add":["KILL"],"drop":["ALL"]}',
+    ]) {
+      expect(agents).toContain(part);
+    }
+    expect(objects.get("RuntimeClass gvisor")).toMatchObject({
+      handler: "gvisor",
+      scheduling: { nodeSelector: nodes },
+    });
+    expect([...objects.keys()]).toContain("NetworkPolicy rouse-node-agent");
+  });
+});
+
 describe("scoped tokens", () => {
   const secret = "auth.scopedToken.existingSecret=signing";
 

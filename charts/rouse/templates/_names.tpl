@@ -182,6 +182,29 @@ spec:
 {{- if dig "enabled" false (.Values.hibernation | default dict) }}enabled{{ end -}}
 {{- end }}
 
+{{- define "rouse.agent.selector" -}}
+app: rouse-node-agent
+{{- end }}
+
+{{- define "rouse.agent.labels" -}}
+{{ include "rouse.agent.selector" . }}
+app.kubernetes.io/name: rouse-node-agent
+app.kubernetes.io/component: rouse-node-agent
+{{ include "rouse.labels" . }}
+{{- end }}
+
+{{/*
+The agent is root, because the files of gVisor are those of root, and may send signals to any process of its node. Beyond that it needs
+none of the rights of root. AppArmor and SELinux forbid both to other containers.
+*/}}
+{{- define "rouse.agent.security" -}}
+{{- $own := dict "runAsUser" 0 "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true -}}
+{{- $_ := set $own "capabilities" (dict "drop" (list "ALL") "add" (list "KILL")) -}}
+{{- $_ := set $own "appArmorProfile" (dict "type" "Unconfined") -}}
+{{- $_ := set $own "seLinuxOptions" (dict "type" "spc_t") -}}
+{{- toYaml (mergeOverwrite $own (deepCopy (.Values.hibernation.agent.containerSecurityContext | default dict))) -}}
+{{- end }}
+
 {{- define "rouse.tokenSecret" -}}
 {{ .Values.auth.existingSecret | default "sandbox-router-token" }}
 {{- end }}

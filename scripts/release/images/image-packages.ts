@@ -2,8 +2,12 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const programs = ["controller", "activator"] as const;
+export const programs = ["controller", "activator", "node-agent"] as const;
 export type Program = (typeof programs)[number];
+
+/** The file that a program begins with, below the repository. */
+export const mainFile = (program: Program): string =>
+  program === "node-agent" ? "node/agent/main.ts" : `${program}/main.ts`;
 
 /** An npm package as `package-lock.json` describes it. */
 export interface LockedPackage {
@@ -22,7 +26,7 @@ export interface LockedPackage {
  */
 export function packagesOf(repository: string, program: Program): readonly LockedPackage[] {
   const { packages } = JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8"));
-  const list = execFileSync(process.execPath, ["scripts/collect-program.ts", `${program}/main.ts`], {
+  const list = execFileSync(process.execPath, ["scripts/collect-program.ts", mainFile(program)], {
     cwd: repository,
     encoding: "utf8",
   });

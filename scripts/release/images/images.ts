@@ -5,7 +5,7 @@ import { type BaseImage, provideBase } from "../base/base-image.ts";
 import { type Platform, platforms } from "../platforms.ts";
 import { together } from "../together.ts";
 import { createdAt, type Workplace } from "../workplace.ts";
-import { type Program, packagesOf } from "./image-packages.ts";
+import { mainFile, type Program, packagesOf } from "./image-packages.ts";
 import { imageSettings } from "./image-settings.ts";
 import { type OciArchive, writeOciArchive } from "./oci-archive.ts";
 import { imageSbom, type NpmSbom } from "./sbom.ts";
@@ -20,18 +20,19 @@ export async function makeBases(place: Workplace): Promise<BaseImages> {
   return new Map(made.map((base) => [base.platform, base]));
 }
 
-/** Makes the images of both programs for all platforms, and writes their archives and SBOMs. */
+/** Makes the images of all programs for all platforms, and writes their archives and SBOMs. */
 export async function makeImages(place: Workplace, bases: BaseImages): Promise<ProgramImages> {
   const { run, checkout } = place;
   const npm: NpmSbom = JSON.parse(
     await run("npm", ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"], { directory: checkout }),
   );
   const ingredients = { bases, npm };
-  const [controller, activator] = await together([
+  const [controller, activator, agent] = await together([
     makeImage(place, "controller", ingredients),
     makeImage(place, "activator", ingredients),
+    makeImage(place, "node-agent", ingredients),
   ]);
-  return { controller, activator };
+  return { controller, activator, "node-agent": agent };
 }
 
 interface Ingredients {
@@ -64,7 +65,7 @@ async function makeImage(place: Workplace, program: Program, { bases, npm }: Ing
 async function makeLayer(place: Workplace, program: Program): Promise<string> {
   const { checkout, work, run, source } = place;
   const root = join(work, "programs", program);
-  const collect = ["scripts/collect-program.ts", `${program}/main.ts`, join(root, "app")];
+  const collect = ["scripts/collect-program.ts", mainFile(program), join(root, "app")];
   await run(process.execPath, collect, { directory: checkout });
   const layer = `${root}.tar.gz`;
   await compressFolder(root, layer, { epochSeconds: source.epochSeconds, run });
@@ -90,7 +91,7 @@ function configure(place: Workplace, program: Program, image: string): Promise<s
     config: { ...config.config, Cmd: undefined, ...settings, Env: [...(config.config?.Env ?? []), ...Env], Labels },
     history: [
       ...(config.history ?? []).slice(0, -1),
-      { created, created_by: `scripts/collect-program.ts ${program}/main.ts` },
+      { created, created_by: `scripts/collect-program.ts ${mainFile(program)}` },
     ],
   }));
 }
