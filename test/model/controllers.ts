@@ -16,10 +16,9 @@ import {
 import { aPodOf, aSandbox, noon } from "../support/builders/builders.ts";
 import { answer, listens } from "./activators.ts";
 import { agesOf, type ConnectDeps, decide } from "./decisions.ts";
-import { codeOfImages } from "./encode.ts";
 import { beginCapture, deletePod, giveUp } from "./endings.ts";
 import type { Step } from "./explore.ts";
-import { capturesSeen, withNextLife } from "./memory.ts";
+import { areEqual, capturesSeen, withNextLife } from "./memory.ts";
 import {
   type Controller,
   latest,
@@ -56,8 +55,7 @@ function lookSteps(world: World, index: number, controller: Controller): Step<Wo
   if (sees < newest) to(`sees version ${newest} of the sandbox`, { sees: newest });
   if (seesPods < world.pods)
     to(`sees ${podIn(world.pods) ? `Pod ${podIn(world.pods)}` : "no Pod"}`, { seesPods: world.pods });
-  if (seesImages !== world.images && codeOfImages(seesImages) !== codeOfImages(world.images))
-    to("sees the images", { seesImages: world.images });
+  if (!areEqual(seesImages, world.images)) to("sees the images", { seesImages: world.images });
   if (round) to("drops its round of questions", { round: undefined });
   return steps;
 }
@@ -250,8 +248,10 @@ function readPod(
   });
 }
 
-const withSuspended = (world: World, observedGeneration: number): World | undefined =>
-  withStatus(world, {
+const statuses: (Sandbox["status"] & object)[] = [];
+
+function withSuspended(world: World, observedGeneration: number): World | undefined {
+  statuses[observedGeneration] ??= {
     conditions: [
       {
         type: "Suspended",
@@ -262,7 +262,9 @@ const withSuspended = (world: World, observedGeneration: number): World | undefi
         observedGeneration,
       },
     ],
-  });
+  };
+  return withStatus(world, statuses[observedGeneration]);
+}
 
 /** The rest of the reconciler for a running sandbox. */
 function nextPod(

@@ -9,7 +9,8 @@ import {
 import type { Capture } from "../../controller/suspension/hibernation/capture.ts";
 import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
-import { codeOfRound } from "./encode.ts";
+import { Codes } from "./codes.ts";
+import { encodeRound } from "./encode.ts";
 import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
 
 export interface ConnectDeps {
@@ -46,7 +47,9 @@ interface Question {
   readonly around: ConnectDeps;
 }
 
-const decided = new Map<string, SuspensionStep>();
+const situations = new Codes();
+const decided: SuspensionStep[] = [];
+const captures = { none: 0, due: 1, over: 2, underWay: 3 } as const;
 
 /** The product's decision, computed once for each situation. */
 export function decide(
@@ -58,8 +61,17 @@ export function decide(
   const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
   const podIsFenced = pod !== 0 && (heardFenced & (1 << pod)) !== 0;
   const isRefused = refuses && around.mutation !== "a refusal that is not asked for before the seal";
-  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${isRefused}/${capture.is}${capture.is === "underWay" && capture.leftMs > 0}/${codeOfRound(round)}`;
-  const known = decided.get(key);
+  const isLate = capture.is === "underWay" && capture.leftMs <= 0;
+  situations.put(view.content);
+  situations.put(pod);
+  situations.put(
+    (podIsFresh ? 1 : 0) + (podIsFenced ? 2 : 0) + (isRefused ? 4 : 0) + (isLate ? 8 : 0) + (isHasty ? 16 : 0),
+  );
+  situations.put(captures[capture.is]);
+  situations.put(sealedForMs / 1_000);
+  encodeRound(round, situations);
+  const situation = situations.end();
+  const known = decided[situation];
   if (known) return known;
   const step = decideSuspension({
     sandbox: view.sandbox,
@@ -73,7 +85,7 @@ export function decide(
     memoryRefusal: isRefused ? memoryRefusal : undefined,
     now: new Date(noon),
   });
-  decided.set(key, step);
+  decided[situation] = step;
   return step;
 }
 

@@ -1,84 +1,107 @@
-// The code of a state: a text with one small number in each character. Most of the time of an exploration goes into codes, so
-// they are short. Each part of a code has a known length, or begins with what tells its length, so no two states share one.
+// The code of a state. Each part of a code has a known length, or begins with what tells its length, so no two states share one.
 import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
+import type { Codes } from "./codes.ts";
 import type { Activator, Controller, Image, ModelRound, Request, World } from "./world.ts";
 
 const lives = { absent: 0, down: 1, listening: 2, halfListed: 3, serving: 4 } as const;
 const times = { none: 0, no: 0, before: 1, after: 2 } as const;
 const places = { client: 0, end: 1, hold: 2, dialing: 3, pod: 4, tunnel: 5 } as const;
 const questions = { observed: 1, promise: 2 } as const;
+const agents = { idle: 0, frozen: 1, captured: 2, failed: 3 } as const;
 /** An activator that reads nothing of the sandbox yet. No difference of versions is as large. */
 const noView = 0xff;
 
-function codeOfRequest(request: Request): string {
-  const place = places[request.at];
-  if (request.at === "client" || request.at === "end") return String.fromCharCode(place);
-  if (request.at === "hold") return String.fromCharCode(place, request.activator);
-  if (request.at !== "tunnel") return String.fromCharCode(place, request.activator, request.pod);
-  const { activator, pod, asked, byte, unanswered, under } = request;
-  return String.fromCharCode(place, activator, pod, asked, times[byte], times[unanswered], under);
+function encodeRequest(request: Request, codes: Codes): void {
+  codes.put(places[request.at]);
+  if (request.at === "client" || request.at === "end") return;
+  codes.put(request.activator);
+  if (request.at === "hold") return;
+  codes.put(request.pod);
+  if (request.at !== "tunnel") return;
+  codes.put(request.asked);
+  codes.put(times[request.byte]);
+  codes.put(times[request.unanswered]);
+  codes.put(request.under);
 }
 
-function codeOfReply(reply: Reply | "unlisted" | undefined): string {
-  if (reply === undefined) return "\0";
-  if (reply === "unlisted") return "\x01";
-  if (reply.is === "absent") return "\x02";
-  if (reply.is === "silent") return String.fromCharCode(3, reply.forMs / 1_000);
+function encodeReply(reply: Reply | "unlisted" | undefined, codes: Codes): void {
+  if (reply === undefined) return codes.put(0);
+  if (reply === "unlisted") return codes.put(1);
+  if (reply.is === "absent") return codes.put(2);
+  if (reply.is === "silent") {
+    codes.put(3);
+    return codes.put(reply.forMs / 1_000);
+  }
   const { inFlight, superseded, idleForMs } = reply;
-  return String.fromCharCode(4, inFlight, superseded ? 1 : 0, idleForMs === undefined ? 0 : 1 + idleForMs);
+  codes.put(superseded ? 5 : 4);
+  codes.put(inFlight);
+  codes.put(idleForMs === undefined ? 0 : 1 + idleForMs);
 }
 
-export function codeOfRound(round: ModelRound | undefined): string {
-  if (!round) return "\0";
-  let code = String.fromCharCode(questions[round.asked], round.pod, round.generation);
-  for (const reply of round.replies) code += codeOfReply(reply);
-  return code;
+export function encodeRound(round: ModelRound | undefined, codes: Codes): void {
+  if (!round) return codes.put(0);
+  codes.put(questions[round.asked]);
+  codes.put(round.pod);
+  codes.put(round.generation);
+  for (const reply of round.replies) encodeReply(reply, codes);
 }
 
-const agents = { idle: 0, frozen: 1, captured: 2, failed: 3 } as const;
-
-export function codeOfImages(images: readonly Image[]): string {
-  let code = String.fromCharCode(images.length);
+export function encodeImages(images: readonly Image[], codes: Codes): void {
+  codes.put(images.length);
   for (const { run, asked, agent, late, givenUp, used } of images) {
     const flags = (asked ? 1 : 0) + (late ? 2 : 0) + (givenUp ? 4 : 0) + (used ? 8 : 0);
-    code += String.fromCharCode(run, agents[agent], flags);
+    codes.put(flags + 16 * agents[agent] + 64 * run);
   }
-  return code;
 }
 
-const codeOfController = ({ sees, seesPods, seesImages, round, heardFenced }: Controller, newest: number): string =>
-  String.fromCharCode(newest - sees, seesPods, heardFenced) + codeOfImages(seesImages) + codeOfRound(round);
+function encodeController(controller: Controller, newest: number, codes: Codes): void {
+  codes.put(newest - controller.sees);
+  codes.put(controller.seesPods);
+  codes.put(controller.heardFenced);
+  encodeImages(controller.seesImages, codes);
+  encodeRound(controller.round, codes);
+}
 
-function codeOfActivator(activator: Activator, newest: number): string {
-  const { life, silent, saidReady, sees, seesPods, reportedGeneration, observed, fenced } = activator;
-  const isSaid = (saidReady ? 1 : 0) + (silent ? 2 : 0);
-  const view = hasView(activator) ? newest - sees : noView;
-  return String.fromCharCode(lives[life], isSaid, view, seesPods, reportedGeneration, observed, fenced);
+function encodeActivator(activator: Activator, newest: number, codes: Codes): void {
+  codes.put(lives[activator.life] + (activator.saidReady ? 8 : 0) + (activator.silent ? 16 : 0));
+  codes.put(hasView(activator) ? newest - activator.sees : noView);
+  codes.put(activator.seesPods);
+  codes.put(activator.reportedGeneration);
+  codes.put(activator.observed);
+  codes.put(activator.fenced);
 }
 
 const hasView = ({ life }: Activator): boolean => life === "serving" || life === "halfListed";
+
+/** How often each thing may still happen, two in one unit. */
+function encodeLeft(left: World["left"], codes: Codes): void {
+  codes.put(left.sleeps * 256 + left.pauses);
+  codes.put(left.resumes * 256 + left.edits);
+  codes.put(left.replacements * 256 + left.kills);
+  codes.put(left.silences * 256 + left.unneededPods);
+  codes.put(left.bytes * 256 + left.refusals);
+  codes.put(left.runs);
+}
 
 /**
  * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
  * that a sandbox that returns to a former state is in the same state.
  */
-export function encode(world: World): string {
-  const { versions, pods, controllers, activators, requests, left, paused, refuses, images, run } = world;
+export function encode(world: World, codes: Codes): void {
+  const { versions, controllers, activators } = world;
   const newest = versions.length - 1;
   let oldest = newest;
   for (const { sees } of controllers) oldest = Math.min(oldest, sees);
   for (const activator of activators) if (hasView(activator)) oldest = Math.min(oldest, activator.sees);
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals } = left;
-  let code = String.fromCharCode(
-    ...[pods, paused, sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes],
-    ...[refusals, refuses ? 1 : 0, newest - oldest, left.runs, run],
-  );
-  code += codeOfImages(images);
-  for (let index = oldest; index <= newest; index += 1) code += String.fromCharCode(versions[index]?.content ?? 0);
-  code += inAnyOrder(controllers.map((controller) => codeOfController(controller, newest)));
-  for (const activator of activators) code += codeOfActivator(activator, newest);
-  return code + inAnyOrder(requests.map(codeOfRequest));
+  codes.put(world.pods);
+  codes.put(world.paused);
+  codes.put(world.refuses ? 1 : 0);
+  codes.put(world.run);
+  encodeLeft(world.left, codes);
+  encodeImages(world.images, codes);
+  codes.put(newest - oldest);
+  for (let index = oldest; index <= newest; index += 1) codes.put(versions[index]?.content ?? 0);
+  codes.putInAnyOrder(controllers, (controller) => encodeController(controller, newest, codes));
+  for (const activator of activators) encodeActivator(activator, newest, codes);
+  codes.putInAnyOrder(world.requests, (request) => encodeRequest(request, codes));
 }
-
-const inAnyOrder = (codes: readonly string[]): string =>
-  codes.length > 1 ? codes.toSorted().join("") : (codes[0] ?? "");

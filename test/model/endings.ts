@@ -4,9 +4,8 @@ import type {
   DeletePod,
   GiveUpCapture,
 } from "../../controller/suspension/handshake/decide-suspension.ts";
-import { codeOfImages } from "./encode.ts";
 import type { Step } from "./explore.ts";
-import { cutInCapture, withImage } from "./memory.ts";
+import { areEqual, cutInCapture, withImage } from "./memory.ts";
 import { podIn, podNumber, type World, withController } from "./world.ts";
 
 /** With the UID as precondition. Requests that a manual suspension cuts after its drain timeout are cut on purpose, and reported. */
@@ -66,7 +65,7 @@ export function giveUp(world: World, index: number, { image }: GiveUpCapture): S
   const pod = podNumber(image.spec.podUID);
   const seen = world.controllers[index]?.seesImages[pod - 1];
   const now = world.images[pod - 1];
-  const isAsSeen = seen && now && codeOfImages([seen]) === codeOfImages([now]);
+  const isAsSeen = seen && now && areEqual([seen], [now]);
   const after = isAsSeen ? withImage(world, pod, { givenUp: true }) : world;
   const what = `controller ${index} ${isAsSeen ? "gives up" : "cannot give up"} the capture of Pod ${pod}`;
   return { what, next: withController(after, index, { seesImages: after.images, round: undefined }) };

@@ -12,7 +12,9 @@ const withClerk = ({ read }: Counter, clerk: number, what: number | "done") =>
 
 const clerks = (isSettled: Model<Counter>["isSettled"], isBroken: (next: Counter) => boolean): Model<Counter> => ({
   initial: { value: 0, read: [undefined, undefined] },
-  encode: (state) => JSON.stringify(state),
+  encode: (state, codes) => {
+    for (const character of JSON.stringify(state)) codes.put(character.charCodeAt(0));
+  },
   isSettled,
   steps: (state) =>
     state.read.flatMap((seen, clerk) => {

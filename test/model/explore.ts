@@ -1,4 +1,5 @@
 // Explores small models exhaustively, breadth first, so that the reported counterexample is the shortest one.
+import { Codes } from "./codes.ts";
 
 /** One possible next step. */
 export interface Step<S> {
@@ -13,8 +14,8 @@ export interface Model<S> {
   readonly initial: S;
   /** All possible steps of a state, one at a time: time is the order of steps. */
   steps(state: S): readonly Step<S>[];
-  /** Two states with the same code have the same future. */
-  encode(state: S): string;
+  /** Writes the code of a state. Two states with the same code have the same future. */
+  encode(state: S, codes: Codes): void;
   /** Whether nothing is waited for. From every state some path must lead to such a state. */
   isSettled(state: S): boolean;
 }
@@ -35,13 +36,12 @@ export interface Exploration {
 
 /** @throws Error if there are more than `statesMax` states, because an incomplete exploration proves nothing. */
 export function explore<S>(model: Model<S>, statesMax: number): Exploration {
-  const graph = new Graph<S>(model.encode(model.initial), model.initial);
-  if (model.isSettled(model.initial)) graph.settle();
+  const graph = new Graph<S>(model);
   let steps = 0;
   for (let from = 0; from < graph.size; from += 1) {
     for (const { what, next, broken } of model.steps(graph.takeState(from))) {
       steps += 1;
-      if (graph.reach(model.encode(next), next, from, what) && model.isSettled(next)) graph.settle();
+      graph.reach(next, from, what);
       if (broken) return graph.report(steps, { why: broken, trace: [...graph.traceTo(from), what] });
       if (graph.size > statesMax) throw new Error(`more than ${statesMax} states`);
     }
@@ -53,16 +53,18 @@ export function explore<S>(model: Model<S>, statesMax: number): Exploration {
 
 /** The reached states, by code, and the steps to them. A state itself is dropped once its steps were taken. */
 class Graph<S> {
+  readonly #model: Model<S>;
   readonly #settled: number[] = [];
-  readonly #byCode = new Map<string, number>();
+  readonly #codes = new Codes();
   readonly #states: (S | undefined)[] = [];
   readonly #parents: number[] = [];
   readonly #labels: string[] = [];
   readonly #depths: number[] = [];
   readonly #edges: { readonly from: number[]; readonly to: number[] } = { from: [], to: [] };
 
-  constructor(code: string, initial: S) {
-    this.#add(code, initial, -1, "");
+  constructor(model: Model<S>) {
+    this.#model = model;
+    this.#number(model.initial, -1, "");
   }
 
   get size(): number {
@@ -76,20 +78,11 @@ class Graph<S> {
     return state;
   }
 
-  /** Returns whether the state is new. */
-  reach(code: string, state: S, from: number, what: string): boolean {
-    const known = this.#byCode.get(code);
-    const to = known ?? this.#add(code, state, from, what);
-    if (to !== from) {
-      this.#edges.from.push(from);
-      this.#edges.to.push(to);
-    }
-    return known === undefined;
-  }
-
-  /** The newest state waits for nothing. */
-  settle(): void {
-    this.#settled.push(this.size - 1);
+  reach(state: S, from: number, what: string): void {
+    const to = this.#number(state, from, what);
+    if (to === from) return;
+    this.#edges.from.push(from);
+    this.#edges.to.push(to);
   }
 
   traceTo(index: number): readonly string[] {
@@ -109,12 +102,15 @@ class Graph<S> {
     return { states: this.size, steps, depth: this.#depths.at(-1) ?? 0, counterexample };
   }
 
-  #add(code: string, state: S, from: number, what: string): number {
-    const index = this.#states.push(state) - 1;
-    this.#byCode.set(code, index);
+  #number(state: S, from: number, what: string): number {
+    this.#model.encode(state, this.#codes);
+    const index = this.#codes.end();
+    if (index < this.size) return index;
+    this.#states.push(state);
     this.#parents.push(from);
     this.#labels.push(what);
     this.#depths.push(from < 0 ? 0 : (this.#depths[from] ?? 0) + 1);
+    if (this.#model.isSettled(state)) this.#settled.push(index);
     return index;
   }
 

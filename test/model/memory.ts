@@ -20,6 +20,18 @@ export const newImage = (run: number): Image => ({
   used: false,
 });
 
+export const areEqual = (some: readonly Image[], others: readonly Image[]): boolean =>
+  some === others || (some.length === others.length && some.every((image, index) => isEqual(image, others[index])));
+
+const isEqual = (one: Image, other: Image | undefined): boolean =>
+  one === other ||
+  (one.run === other?.run &&
+    one.asked === other.asked &&
+    one.agent === other.agent &&
+    one.late === other.late &&
+    one.givenUp === other.givenUp &&
+    one.used === other.used);
+
 export function withImage(world: World, pod: number, change: Partial<Image>): World {
   const image = world.images[pod - 1];
   if (!image) throw new Error(`Pod ${pod} has no image`);

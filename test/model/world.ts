@@ -270,11 +270,21 @@ export function manifestWritten(world: World): World | undefined {
 
 /** The API server accepts a status, without a condition. */
 export function withStatus(world: World, status: Sandbox["status"] & object): World | undefined {
-  return stored(world, { ...latest(world).sandbox, status });
+  const before = latest(world);
+  const known = withStatuses.get(status)?.get(before);
+  if (known) return accepted(world, known);
+  const version = versionOf({ ...before.sandbox, status }, world.versions.length);
+  withStatuses.set(status, (withStatuses.get(status) ?? new Map<Version, Version>()).set(before, version));
+  return accepted(world, version);
 }
 
-function stored(world: World, sandbox: Sandbox): World | undefined {
-  const version = versionOf(sandbox, world.versions.length);
+/** By status and the version before. Most writes of a status change nothing, and each way to a state repeats them. */
+const withStatuses = new Map<object, Map<Version, Version>>();
+
+const stored = (world: World, sandbox: Sandbox): World | undefined =>
+  accepted(world, versionOf(sandbox, world.versions.length));
+
+function accepted(world: World, version: Version): World | undefined {
   // A write without a change creates no version.
   if (version.content === latest(world).content) return undefined;
   const paused = version.sealed === world.paused || !version.suspended ? 0 : world.paused;
