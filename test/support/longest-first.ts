@@ -2,12 +2,14 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * The files that take longest, by waits that are part of the test or by their computation. Most are small, so the usual order
- * of a first run, by size, would start them last, when nothing else is left to run beside them. The kubelet's tests start
- * hundreds of processes, which takes the longer, the more memory the parent has: a process that has run many files has much.
+ * of a first run, by size, would start them last, when nothing else is left to run beside them. The tests of the kubelet and
+ * of the node agent start hundreds of processes, which takes the longer, the more memory the parent has: a process that has run
+ * many files has much.
  */
 export const longest: readonly string[] = [
   "test/local/",
   "local/kubelet/",
+  "node/agent/",
   "test/model/handshake.test.ts",
   "activator/http1/proxy/kept-heads.test.ts",
   "test/together/busy-probe.test.ts",

@@ -9,28 +9,30 @@ if [ "$command" = --version ]; then
   exit
 fi
 state="$root/${id}_sandbox:$id.state"
-pid=$(sed 's/.*"pid":\([0-9]*\).*/\1/' "$state")
+text=$(<"$state")
+[[ $text =~ \"pid\":([0-9]+) ]] && pid=${BASH_REMATCH[1]}
 [ -e "$root/$command.hangs" ] && exec sleep 60
 if [ -e "$root/$command.fails" ]; then
-  cat "$root/$command.fails" >&2
+  printf %s "$(<"$root/$command.fails")" >&2
   exit 128
 fi
+[[ $text =~ \"status\":\"([a-z]+)\" ]] && status=${BASH_REMATCH[1]}
 write_status() {
-  sed "s/\"status\":\"[a-z]*\"/\"status\":\"$1\"/" "$state" > "$state.tmp" && mv "$state.tmp" "$state"
+  printf %s "${text/\"$status\"/\"$1\"}" > "$state.tmp" && mv "$state.tmp" "$state"
 }
 case $command in
   pause)
-    grep -q '"status":"running"' "$state" || exit 1
+    [ "$status" = running ] || exit 1
     kill -STOP "$pid"
     # On a busy machine a process stops only when it gets its turn.
-    until grep -q '^State:.T' "/proc/$pid/status"; do
+    until read -r _ _ state_of_process _ < "/proc/$pid/stat" && [ "$state_of_process" = T ]; do
       [ -e "/proc/$pid" ] || exit 1
       sleep 0.001
     done
     write_status paused
     ;;
   resume)
-    grep -q '"status":"paused"' "$state" || exit 1
+    [ "$status" = paused ] || exit 1
     write_status running && kill -CONT "$pid"
     ;;
   checkpoint)

@@ -25,10 +25,18 @@ function readText(path: string): string {
 }
 
 const usualShim = "/usr/bin/containerd-shim-rouse-v1";
-/** Adds a line to its memory every 10 ms. */
-const count = 'n=$(tail -n 1 "$0"); while :; do n=$((n+1)); echo $n >> "$0"; sleep 0.01; done';
+/** Says its number, then adds a line to its memory every 10 ms, without a process for each pause. Ends with the test's process. */
+const count = `
+echo $$
+exec >&2
+n=$(tail -n 1 "$0")
+while n=$((n+1)); do
+  echo $n >> "$0"
+  read -rt 0.01
+  [ $? -gt 128 ] || exit
+done`;
 /** As the shim does: the sentry is its child. */
-const shim = `bash -c 'exec -a runsc-sandbox bash -c "$0" "$1" "$2"' "$0" "$1" "$2" & echo $!; wait`;
+const shim = '(exec -a runsc-sandbox bash -c "$0" "$1" "$2") <&0 & wait';
 
 export interface NewPod {
   readonly uid?: string;
@@ -66,13 +74,12 @@ export class NodeLab implements AsyncDisposable {
     const id = randomUUID();
     const memory = join(this.runsc.root, `memory-of-${id}`);
     writeFileSync(memory, before);
-    const child = spawn("bash", ["-c", shim, count, memory, id], { argv0, stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn("bash", ["-c", shim, count, memory, id], { argv0, stdio: ["pipe", "pipe", "ignore"] });
     this.#shims.push(child);
+    // By then both have run their exec.
     const [line] = (await once(child.stdout, "data")) as [Buffer];
     const sentry = Number(line.toString());
     this.#sentries.push(sentry);
-    // Until both have run their exec.
-    while (!words(sentry).startsWith("runsc-sandbox")) await new Promise((resolve) => setImmediate(resolve));
     this.#writeState(id, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid) });
     this.#writeState(`${id}-main`, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid, "main") });
     return { id, uid, sentry };
