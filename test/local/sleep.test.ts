@@ -1,10 +1,54 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { request as overHttp } from "node:http";
+import { request as overTls, type RequestOptions } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventType, podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { drainPaths } from "../../api/protocols/drain-protocol.ts";
 import { causeOf, isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ask, clientOf, LocalMode, type Ready } from "../support/labs/local-mode.ts";
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where a process listens, over IPv4. */
+function listeningOf(pid: number): readonly Address[] {
+  const inodes = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => socketOf(`/proc/${pid}/fd/${fd}`)));
+  const rows = readFileSync(`/proc/${pid}/net/tcp`, "utf8").trim().split("\n").slice(1);
+  return rows.flatMap((row) => {
+    const [, local = "", , state, , , , , , inode] = row.trim().split(/\s+/);
+    const [ip = "", port = ""] = local.split(":");
+    const host = [...Buffer.from(ip, "hex").reverse()].join(".");
+    return state === "0A" && inodes.has(inode) ? [{ host, port: Number.parseInt(port, 16) }] : [];
+  });
+}
+
+/** The inode of an open socket; a file may be closed meanwhile. */
+function socketOf(path: string): string | undefined {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The status of the answer to a question about all activity, or the code of the failure. */
+function answerOf(request: typeof overHttp, address: Address, options: RequestOptions = {}): Promise<unknown> {
+  const headers = { host: "evil.example", origin: "http://evil.example", "content-type": "text/plain" };
+  return new Promise((resolve) => {
+    const call = { ...address, path: drainPaths.activity, method: "POST", headers, agent: false, ...options };
+    const asked = request(call, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    asked.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code));
+    asked.end("{}");
+  });
+}
 
 const hello = { namespace: "default", name: "hello" } as const;
 
@@ -72,3 +116,12 @@ it("a sandbox that is to hibernate says that local mode has no gVisor", async ()
     message: expect.stringContaining("local mode has no gVisor"),
   });
 }, 60_000);
+
+it("the drain port answers nobody without the certificate of the controller", async () => {
+  const ports = listeningOf(local.pid);
+  expect(ports).toContainEqual({ host: "127.0.0.1", port: Number(new URL(ready.activator).port) });
+  const plain = await Promise.all(ports.map((port) => answerOf(overHttp, port)));
+  const encrypted = await Promise.all(ports.map((port) => answerOf(overTls, port, { rejectUnauthorized: false })));
+  expect([...plain, ...encrypted]).not.toContain(200);
+  expect(encrypted.filter((answer) => answer === "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED")).toHaveLength(1);
+});

@@ -188,18 +188,6 @@ describe("local mode, started with one command", () => {
     expect(text).toContain("sandbox_router_requests_total");
     expect(text).toContain("agent_sandboxes");
   });
-});
-
-describe("local mode, when it exits,", () => {
-  let local: LocalMode;
-  let ready: Ready;
-
-  beforeAll(async () => {
-    local = new LocalMode();
-    ready = await local.start();
-  }, 60_000);
-
-  afterAll(() => local[Symbol.asyncDispose]());
 
   const pidOfHello = async () => JSON.parse((await ask(ready, "hello", "/info")).body).pid;
 

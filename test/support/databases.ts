@@ -11,6 +11,8 @@ import { readExample } from "../../local/examples.ts";
 /** A server with its own protocol and its own client, which gets only an address. */
 export interface Database {
   readonly title: string;
+  /** The name of its sandbox. */
+  readonly name: string;
   /** The objects to create; the sandbox comes last. */
   readonly objects: readonly (ConfigMap | Secret | Sandbox)[];
   readonly port: number;
@@ -53,10 +55,11 @@ async function say(address: string, line: string): Promise<string> {
 
 const lineDatabase: Database = {
   title: "a server with a protocol of lines",
+  name: "lines",
   port: 7000,
   objects: [
     {
-      metadata: { name: "database" },
+      metadata: { name: "lines" },
       spec: {
         service: true,
         volumeClaimTemplates: [
@@ -105,6 +108,7 @@ async function runPsql(where: string, command: string): Promise<string> {
 
 const postgres: NamedDatabase = {
   title: "PostgreSQL",
+  name: "database",
   port: 5432,
   objects: [
     { kind: "Secret", metadata: { name: "database" }, data: { password: Buffer.from(password).toString("base64") } },
