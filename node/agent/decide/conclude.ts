@@ -3,18 +3,19 @@ import type { Observed } from "./observed.ts";
 import { type RefusalReason, refusalOf } from "./refusal.ts";
 import { useOf } from "./use.ts";
 
-/** The phases after which nothing more happens to an image. */
-const lastPhases: readonly unknown[] = ["Failed", "Restored", "Lost"];
+/** Whether nothing more happens to an image. A Pod may still try to use one that the node has lost. */
+const isOver = ({ phase, restore }: MemoryImageStatus): boolean =>
+  phase === "Failed" || phase === "Restored" || (phase === "Lost" && restore !== undefined);
 
 /** What the API should say of an image whose node has nothing left to do; undefined: what it says. */
 export function conclude(observed: Observed): MemoryImageStatus | undefined {
   const { disk, failed, memoryImage } = observed;
   const { stage } = memoryImage?.spec ?? {};
   const status = memoryImage?.status ?? {};
-  if (!memoryImage || lastPhases.includes(status.phase)) return undefined;
+  if (!memoryImage || isOver(status)) return undefined;
   if (failed) return { ...status, phase: "Failed", reason: failed.reason, message: failed.message };
   const used = concludeUse(observed, status);
-  if (used) return used;
+  if (used || status.phase === "Lost") return used;
   if (status.phase === "Captured") {
     if (disk.image || disk.marks.length > 0) return undefined;
     return { ...status, phase: "Lost", reason: "ImageMissing", message: "the node does not have the image any more" };

@@ -118,6 +118,24 @@ describe("a capture", () => {
   });
 });
 
+describe("an image that the node has lost", () => {
+  it("is told to be lost once, and once more what the Pod got that tried to use it", () => {
+    const disk = { ...usual.disk, marks: [] };
+    const gone = conclude({ ...usual, memoryImage: asked("Capture", { phase: "Captured" }), disk });
+    expect(gone).toMatchObject({ phase: "Lost", reason: "ImageMissing" });
+    const lost = { ...usual, memoryImage: asked("Capture", { ...gone }) };
+    expect(conclude(lost)).toBeUndefined();
+    const told = conclude({ ...lost, disk: { ...disk, marks: [mark("", "refused")] } });
+    expect(told).toMatchObject({ phase: "Lost", restore: { podUID: userUID, outcome: "Refused" } });
+    const again = {
+      ...lost,
+      memoryImage: asked("Capture", { ...told }),
+      disk: { ...disk, marks: [mark("", "refused")] },
+    };
+    expect(conclude(again)).toBeUndefined();
+  });
+});
+
 describe("a Pod that is being deleted", () => {
   it("loses its sentry 10 s after its grace, whatever keeps it", () => {
     const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };
