@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { type LabAgent, type LabAgentOptions, LabApi, startLabAgent } from "../../test/support/labs/mortal-agent.ts";
 import { imageOf, NodeLab, podOf, stateOf } from "../../test/support/labs/node-lab.ts";
@@ -143,6 +144,16 @@ describe("a captured Pod", () => {
     expect(state).toContain('"status":"running"');
     expect(state).toContain('"hard":18446744073709551615');
     expect(world.lab.has(image("image.json"))).toBe(true);
+  });
+
+  it("is ended while the shim corrects the same state file, and what the shim writes stays whole", async () => {
+    await using world = await open();
+    await world.capture();
+    const ofShim = join(world.lab.runsc.root, `${world.pod.id}_sandbox:${world.pod.id}.state.new`);
+    writeFileSync(ofShim, "half a te");
+    await world.deletePod();
+    expect(readFileSync(ofShim, "utf8")).toBe("half a te");
+    expect(world.lab.stateText(world.pod)).toContain('"status":"running"');
   });
 
   it("stays frozen when nobody deletes it, and also when its MemoryImage is deleted", async () => {

@@ -71,7 +71,8 @@ export class Files {
 
 /** Writes the text beside a file, where no reader looks, and returns the path. */
 async function writeNext(path: string, text: string): Promise<string> {
-  const next = `${path}.new`;
+  // The shim writes the state files of runsc too, and calls its own next text `PATH.new`.
+  const next = `${path}.agent.new`;
   await using file = await open(next, "w", 0o600);
   await file.writeFile(text);
   await file.sync();
