@@ -1,37 +1,31 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeName } from "../../../cluster/network.ts";
-import { ChildProgram } from "../../programs/child-program.ts";
-import { nodeFlags } from "../../programs/node-flags.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { openTestNamespace } from "../support/workload.ts";
 import { counter, firstPrinted, printed } from "./counter.ts";
-import { imageFolder, onNode, pause, runscPath, sentriesOf } from "./node-agent.ts";
-
-const root = join(import.meta.dirname, "..", "..", "..");
+import {
+  agentIsReady,
+  applyAsController,
+  asController,
+  imageFolder,
+  pause,
+  sentriesOf,
+  withoutAgent,
+} from "./node-agent.ts";
 
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
-  await cluster.kubectl.run(["apply", `--filename=${join(root, "crds/hibernation")}`]);
+  await agentIsReady(cluster);
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** The agent as a process of the node. */
-function startAgent(): ChildProgram {
-  const flags = [
-    ...[`--kubeconfig=${inject("kubeconfig")}`, `--node-name=${nodeName}`, `--runsc=${runscPath()}`],
-    ...["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"],
-  ];
-  const { program, args } = onNode({
-    program: process.execPath,
-    args: [...nodeFlags, join(root, "node/agent/main.ts"), ...flags],
-  });
-  return new ChildProgram(program, args);
-}
+/** The path of a tombstone, as this machine sees it. */
+const tombstoneOf = (podUID: string): string => join(clusterLayout().var, "lib/rouse/tombstones", `${podUID}.json`);
 
 /** A counting Pod that belongs to an object, and its MemoryImage. */
 async function openPod() {
@@ -43,29 +37,30 @@ async function openPod() {
     const pod = counter(image);
     return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
   };
-  await test.apply(ownedCounter());
+  const start = (image?: string) => applyAsController(cluster, test.namespace, ownedCounter(image));
+  await start();
   await eventually(async () => (await printed(test)).length > 10);
   const podUID = await test.run("get", "pod", "guest", "--output=jsonpath={.metadata.uid}");
-  await test.apply({
+  await applyAsController(cluster, test.namespace, {
     apiVersion: "hibernation.rouse.dev/v1alpha1",
     kind: "MemoryImage",
     metadata: { name: "g1" },
     spec: { sandboxUID, podName: "guest", podUID, nodeName, runHash: "h", timeoutSeconds: 20, stage: "Preflight" },
-  } as never);
+  });
   const status = async () => JSON.parse((await test.run("get", "memimg", "g1", "--output=jsonpath={.status}")) || "{}");
   const untilPhase = (phase: string) =>
     eventually(async () => {
       const found = await status();
       return found.phase === phase ? found : undefined;
     });
-  const capture = () => test.run("patch", "memimg", "g1", "--type=merge", '--patch={"spec":{"stage":"Capture"}}');
-  return { ...test, ownedCounter, podUID, status, untilPhase, capture };
+  const stage = '--patch={"spec":{"stage":"Capture"}}';
+  const capture = () => test.run("patch", "memimg", "g1", "--type=merge", stage, asController);
+  return { ...test, start, podUID, status, untilPhase, capture };
 }
 
 describe("the node agent", () => {
   it("captures a Pod that counts, and the next Pod goes on counting", async () => {
     await using test = await openPod();
-    await using _agent = startAgent();
     await eventually(async () => (await test.status()).preflight?.capturable === true);
     await test.capture();
     const captured = await test.untilPhase("Captured");
@@ -74,7 +69,7 @@ describe("the node agent", () => {
     await test.run("delete", "pod", "guest", "--timeout=60s");
     await eventually(() => sentriesOf(test.podUID).length === 0);
 
-    await test.apply(test.ownedCounter("g1"));
+    await test.start("g1");
     expect(await firstPrinted(test)).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
     const restored = await test.untilPhase("Restored");
     expect(restored.restore.outcome).toBe("Restored");
@@ -83,12 +78,11 @@ describe("the node agent", () => {
     await test.run("delete", "memimg", "g1");
     await test.run("delete", "pod", "guest", "--timeout=60s");
     await eventually(() => !existsSync(join(folder, "..")));
-    await eventually(() => readdirSync(join(clusterLayout().var, "lib/rouse/tombstones")).length === 0);
+    await eventually(() => !existsSync(tombstoneOf(test.podUID)));
   });
 
   it("keeps a captured Pod from a second life, also when its sentry ends before it is deleted", async () => {
     await using test = await openPod();
-    await using _agent = startAgent();
     await test.capture();
     await test.untilPhase("Captured");
     const last = (await printed(test)).at(-1);
@@ -97,7 +91,7 @@ describe("the node agent", () => {
     await eventually(async () => (await events()).includes("is captured, so it must not start again"));
     expect(sentriesOf(test.podUID)).toEqual([]);
     await test.run("delete", "pod", "guest", "--timeout=60s");
-    await test.apply(test.ownedCounter("g1"));
+    await test.start("g1");
     expect(await firstPrinted(test)).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
     await test.untilPhase("Restored");
     await test.run("delete", "pod", "guest", "--timeout=60s");
@@ -105,17 +99,20 @@ describe("the node agent", () => {
 
   it("lets a Pod go on whose capture another agent did not finish", async () => {
     await using test = await openPod();
-    const tombstones = join(clusterLayout().var, "lib/rouse/tombstones");
-    mkdirSync(tombstones, { recursive: true });
-    const record = { namespace: test.namespace, pod: "guest", image: "g1", podUID: test.podUID, isFinal: false };
-    writeFileSync(join(tombstones, `${test.podUID}.json`), JSON.stringify(record));
-    await pause(test.podUID);
-    const last = (await printed(test)).at(-1);
-    await using _agent = startAgent();
+    const tombstone = tombstoneOf(test.podUID);
+    let last: Awaited<ReturnType<typeof printed>>[number] | undefined;
+    {
+      await using _noAgent = await withoutAgent(cluster);
+      mkdirSync(dirname(tombstone), { recursive: true });
+      const record = { namespace: test.namespace, pod: "guest", image: "g1", podUID: test.podUID, isFinal: false };
+      writeFileSync(tombstone, JSON.stringify(record));
+      await pause(test.podUID);
+      last = (await printed(test)).at(-1);
+    }
     expect((await test.untilPhase("Failed")).reason).toBe("Interrupted");
     await eventually(async () => ((await printed(test)).at(-1)?.count ?? 0) > (last?.count ?? 0) + 5);
     expect((await printed(test)).at(-1)?.life).toBe(last?.life);
     await test.run("delete", "pod", "guest", "--timeout=60s");
-    await eventually(() => sentriesOf(test.podUID).length === 0 && readdirSync(tombstones).length === 0);
+    await eventually(() => sentriesOf(test.podUID).length === 0 && !existsSync(tombstone));
   });
 });

@@ -6,13 +6,17 @@ import { join } from "node:path";
 import { inject } from "vitest";
 import type { Command } from "../../../cluster/daemon.ts";
 import { inNamespace } from "../../../cluster/machine/mount-namespace.ts";
+import { nodeName } from "../../../cluster/network.ts";
+import { release } from "../../../cluster/release/install-chart.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
+import type { ClusterUnderTest } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 
 // What the agent of a node does for a capture, by hand. The file names are the contract of node/shim/README.md.
 
 const store = "lib/rouse/images";
 
-export const textOf = (path: string): string => {
+const textOf = (path: string): string => {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -29,14 +33,14 @@ export const sentriesOf = (uid: string): readonly string[] =>
     .filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid))
     .filter((pid) => commandOf(pid)[0] === "runsc-sandbox");
 
-export function runscPath(): string {
+function runscPath(): string {
   const { gvisor } = inject("programs");
   if (!gvisor) throw new Error("the cluster has no gVisor");
   return gvisor.runsc;
 }
 
 /** A command that sees the files of the node as containerd does. */
-export function onNode(command: Command): Command {
+function onNode(command: Command): Command {
   const keeper = Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
   return inNamespace(keeper, command);
 }
@@ -54,6 +58,47 @@ function runscVersion(): string {
   if (!version) throw new Error("runsc has no version");
   return version;
 }
+
+const ofAgents = [`--namespace=${release.namespace}`, "--selector=app=rouse-node-agent"] as const;
+const nodeLabel = "hibernation.rouse.dev/node";
+
+/** Waits until the agent of the node runs, and knows the Pods. */
+export const agentIsReady = ({ kubectl }: ClusterUnderTest): Promise<unknown> =>
+  eventually(() => kubectl.succeeds(["wait", "pod", ...ofAgents, "--for=condition=Ready", "--timeout=5s"]));
+
+/** Has the node without its agent, so that nothing but the test touches its images. Disposing brings the agent back. */
+export async function withoutAgent(cluster: ClusterUnderTest): Promise<AsyncDisposable> {
+  const label = (value: string) => cluster.kubectl.run(["label", "node", nodeName, value, "--overwrite"]);
+  await label(`${nodeLabel}-`);
+  const pods = () => cluster.kubectl.run(["get", "pods", ...ofAgents, "--output=name"]);
+  await eventually(async () => (await pods()) === "", 120_000);
+  return {
+    async [Symbol.asyncDispose]() {
+      await label(`${nodeLabel}=true`);
+      await agentIsReady(cluster);
+    },
+  };
+}
+
+/** Kills the process of the agent. The kubelet starts it again. */
+export function killAgent(): void {
+  const isAgent = (pid: string) => commandOf(pid).includes("node/agent/main.ts");
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isAgent(name));
+  if (pids.length !== 1) throw new Error(`the node has ${pids.length} agents`);
+  process.kill(Number(pids[0]), "SIGKILL");
+}
+
+/** Applies objects to a namespace as the controller does: only the controller may write what asks for memory. */
+export async function applyAsController<T extends { readonly metadata: object }>(
+  { kubectl }: ClusterUnderTest,
+  namespace: string,
+  object: T,
+): Promise<void> {
+  const text = JSON.stringify({ ...object, metadata: { ...object.metadata, namespace } });
+  await kubectl.run(["apply", "--server-side", "--force-conflicts", "--filename=-", asController], text);
+}
+
+export const asController = `--as=system:serviceaccount:${release.namespace}:agent-sandbox-controller`;
 
 interface CapturedPod {
   readonly namespace: string;

@@ -5,17 +5,24 @@ import { type ClusterUnderTest, connectToCluster } from "../support/cluster-unde
 import { eventually } from "../support/eventually.ts";
 import { openTestNamespace } from "../support/workload.ts";
 import { counter, firstPrinted, printed, type TestNamespace } from "./counter.ts";
-import { capture, imageFolder, markOf, sentriesOf } from "./node-agent.ts";
+import { applyAsController, capture, imageFolder, markOf, sentriesOf, withoutAgent } from "./node-agent.ts";
 
 let cluster: ClusterUnderTest;
+let noAgent: AsyncDisposable;
 beforeAll(async () => {
   cluster = await connectToCluster();
+  noAgent = await withoutAgent(cluster); // it would remove images without an object
 });
-afterAll(() => cluster[Symbol.asyncDispose]());
+afterAll(async () => {
+  await noAgent[Symbol.asyncDispose]();
+  await cluster[Symbol.asyncDispose]();
+});
+
+const start = ({ namespace }: TestNamespace, image?: string) => applyAsController(cluster, namespace, counter(image));
 
 /** Starts a Pod, captures it, deletes it, and returns its image and what it counted last. */
 async function sleep(test: TestNamespace) {
-  await test.apply(counter());
+  await start(test);
   await eventually(async () => (await printed(test)).length > 10);
   const uid = await test.run("get", "pod", "guest", "--output=jsonpath={.metadata.uid}");
   const folder = await capture({ namespace: test.namespace, name: "guest", uid }, "g1");
@@ -29,7 +36,7 @@ describe("a Pod that asks for its memory", () => {
   it("goes on counting where the captured Pod was paused, and starts anew when it crashes", async () => {
     await using test = await openTestNamespace(cluster);
     const { folder, last } = await sleep(test);
-    await test.apply(counter("g1"));
+    await start(test, "g1");
     const first = await firstPrinted(test);
     expect(first).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
     expect([markOf(folder).outcome, markOf(folder, "main").outcome]).toEqual(["restored", "restored"]);
@@ -45,7 +52,7 @@ describe("a Pod that asks for its memory", () => {
     const image = openSync(join(folder, "checkpoint.img"), "r+");
     writeSync(image, Buffer.alloc(4096), 0, 4096, 0);
     closeSync(image);
-    await test.apply(counter("g1"));
+    await start(test, "g1");
     const anew = await firstPrinted(test);
     expect(anew.life).not.toBe(last?.life);
     const failed = [markOf(folder), markOf(folder, "main")].find(({ outcome }) => outcome === "failed");
@@ -60,7 +67,7 @@ describe("a Pod that asks for its memory", () => {
       ["g1", "pages.img has 4096 bytes"],
       ["g2", "no such file or directory"],
     ] as const) {
-      await test.apply(counter(image));
+      await start(test, image);
       await eventually(async () => (await printed(test)).length > 0);
       const mark = markOf(imageFolder({ namespace: test.namespace, name: "guest" }, image));
       expect(mark.outcome).toBe("refused");

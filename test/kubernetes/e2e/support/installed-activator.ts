@@ -10,6 +10,8 @@ export interface Answer {
   readonly status: number;
   /** `X-Rouse-Reason`: set if the activator itself has answered. */
   readonly reason: string | undefined;
+  /** `X-Rouse-Started`. */
+  readonly started: string | undefined;
   readonly body: string;
   readonly tookMs: number;
 }
@@ -54,8 +56,11 @@ export async function findActivator({ client }: ClusterUnderTest, podIp?: string
       const options = { host, port, method, path, agent: false, headers: { ...headersFor(to), ...headers } };
       const outgoing = request(options, (response) => {
         bodyOf(response).then((body) => {
-          const reason = response.headers["x-rouse-reason"]?.toString();
-          resolve({ status: response.statusCode ?? 0, reason, body, tookMs: systemClock.ticksMs() - startMs });
+          const [reason, started] = ["x-rouse-reason", "x-rouse-started"].map((name) =>
+            response.headers[name]?.toString(),
+          );
+          const tookMs = systemClock.ticksMs() - startMs;
+          resolve({ status: response.statusCode ?? 0, reason, started, body, tookMs });
         }, reject);
       });
       outgoing.on("error", reject);

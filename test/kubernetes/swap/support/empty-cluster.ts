@@ -48,4 +48,4 @@ export function forgetVersions(): void {
 }
 
 /** Installs our chart as for all other tests, on a cluster without a controller. */
-export const installAsBefore = (): Promise<void> => installChart(clusterLayout(), inject("helm"), productImages());
+export const installAsBefore = (): Promise<void> => installChart(clusterLayout(), inject("programs"), productImages());

@@ -1,0 +1,127 @@
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Hibernation } from "../../../api/kinds/sandbox.ts";
+import { nodeName } from "../../../cluster/network.ts";
+import { findActivator, type InstalledActivator } from "../e2e/support/installed-activator.ts";
+import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
+import { agentIsReady, imageFolder, killAgent } from "./node-agent.ts";
+
+// The installed product, as a user has it: the chart's controller, activators and node agent, and a sandbox in gVisor.
+
+let cluster: ClusterUnderTest;
+let activator: InstalledActivator;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+  activator = await findActivator(cluster);
+  await agentIsReady(cluster);
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const name = "nova";
+
+/** A sandbox that is awake, has been asked, and whose node says that it can keep the memory. */
+async function openAwake(spec: object = {}) {
+  const test = await openSandboxes(cluster);
+  const to = test.at(name);
+  const hibernates = {
+    suspensionStrategy: { type: "Hibernate" as const },
+    autoResume: { trigger: "Connection" as const },
+  };
+  const pod = { runtimeClassName: "gvisor", automountServiceAccountToken: false };
+  await test.apply(sandboxNamed(name, { spec: { operatingMode: "Running", ...hibernates, ...spec }, pod }));
+  const images = async () => JSON.parse(await test.run("get", "memimg", "--output=json")).items;
+  await eventually(async () => (await images())[0]?.status?.preflight?.capturable);
+  const status = async (): Promise<Hibernation> => (await test.sandbox(name)).status?.hibernation ?? {};
+  return {
+    ...test,
+    before: await activator.askProgram(to),
+    ask: () => activator.ask(to),
+    images,
+    /** Waits until the sandbox sleeps, and returns what its status says of its memory. */
+    async asleep(): Promise<Hibernation> {
+      await test.untilAsleep(name);
+      return status();
+    },
+    lastWake: () => eventually(async () => (await status()).lastWake),
+  };
+}
+
+const kept = {
+  state: "Hibernated",
+  node: nodeName,
+  bytes: expect.any(Number),
+  durationMilliseconds: expect.any(Number),
+};
+
+describe("a sandbox that hibernates", () => {
+  it("keeps its memory when a person suspends it, says so, and goes on with the next request", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    const asleep = await test.asleep();
+    expect(asleep).toMatchObject(kept);
+    const [head = "", row = ""] = (await test.run("get", "sandboxes", "--output=wide")).split("\n");
+    expect(head).toMatch(/MEMORY +MEMORY BYTES/);
+    expect(row).toMatch(new RegExp(`Hibernated +${asleep.bytes}`));
+    expect(await test.podOf(name)).toBeUndefined();
+
+    const { status, body, started } = await test.ask();
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toMatchObject({ boot: test.before.boot, asked: test.before.asked + 1 });
+    expect(started).toBeUndefined();
+    expect(await test.lastWake()).toEqual({ mode: "Restored", durationMilliseconds: expect.any(Number) });
+    const reasons = () => test.eventReasons("Sandbox", name);
+    await eventually(async () => (await reasons()).includes("MemoryRestored"));
+    expect(await reasons()).toContain("MemoryKept");
+  });
+
+  it("keeps its memory when it is suspended for inactivity, and goes on with the next request, each time", async () => {
+    await using test = await openAwake({ autoSuspension: { inactivityTimeoutSeconds: 2 } });
+    for (const times of [1, 2]) {
+      expect(await test.asleep()).toMatchObject(kept);
+      const { body } = await test.ask();
+      expect(JSON.parse(body)).toMatchObject({ boot: test.before.boot, asked: test.before.asked + times });
+      expect(await test.lastWake()).toMatchObject({ mode: "Restored" });
+    }
+  });
+
+  it("starts anew if its spec was edited while it slept, and says why; the first response says that it did", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    const env = [
+      { op: "add", path: "/spec/podTemplate/spec/containers/0/env", value: [{ name: "EDITED", value: "1" }] },
+    ];
+    await test.run("patch", "sandbox", name, "--type=json", `--patch=${JSON.stringify(env)}`);
+    const { body, started } = await test.ask();
+    expect(started).toBe("anew");
+    expect(JSON.parse(body)).toMatchObject({ boot: expect.not.stringMatching(test.before.boot), asked: 1 });
+    expect(await test.lastWake()).toMatchObject({ mode: "Anew", reason: "RunChanged" });
+  });
+
+  it("goes on although the agent of its node was killed while it slept", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    killAgent();
+    const { body } = await test.ask();
+    expect(JSON.parse(body)).toMatchObject({ boot: test.before.boot, asked: test.before.asked + 1 });
+    expect(await test.lastWake()).toMatchObject({ mode: "Restored" });
+    await agentIsReady(cluster);
+  });
+
+  it("starts anew if its node has lost the image, and says why", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    const [image] = await test.images();
+    rmSync(imageFolder(test.at(name), image.metadata.name), { recursive: true });
+    const { body } = await test.ask();
+    expect(JSON.parse(body)).toMatchObject({ boot: expect.not.stringMatching(test.before.boot), asked: 1 });
+    const { mode, reason } = await test.lastWake();
+    expect(mode).toBe("Anew");
+    // The agent may notice before the shim.
+    expect(["RestoreRefused", "ImageLost"]).toContain(reason);
+  });
+});
