@@ -21,7 +21,7 @@ export async function bringUp(
   clock: Clock,
 ): Promise<Cluster & { readonly programs: BuiltPrograms }> {
   const programs = await prepareMachine(config, builder);
-  const images = productImages();
+  const images = productImages({ withAgent: programs.gvisor !== undefined });
   builder.say("starting Kubernetes and building missing images (a minute or two the first time) ...");
   const cluster = await startCluster({
     directory: config.directory,
@@ -31,7 +31,7 @@ export async function bringUp(
   });
   linkPrograms(cluster.layout, programs);
   builder.say("installing the chart ...");
-  await installChart(cluster.layout, programs.helm, images);
+  await installChart(cluster.layout, programs, images);
   await releaseIsReady(cluster.kubectl, clock);
   return { ...cluster, programs };
 }

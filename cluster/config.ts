@@ -4,7 +4,10 @@ import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags/flags.
 
 export const clusterFlags = {
   dir: flag.string("", "directory of the cluster; empty: rouse/cluster in XDG_CACHE_HOME, else in ~/.cache"),
-  gvisor: flag.boolean(false, "build gVisor, and run the Pods with runtimeClassName: gvisor in it"),
+  gvisor: flag.boolean(
+    false,
+    "build gVisor, run the Pods with runtimeClassName: gvisor in it, and keep the memory of sandboxes",
+  ),
   "install-packages": flag.boolean(false, "install missing Debian packages; needs root"),
 } satisfies FlagTable;
 

@@ -4,6 +4,7 @@ import { commandEnvironment } from "./command.ts";
 import type { Command } from "./daemon.ts";
 import type { Kubectl } from "./kubectl.ts";
 import type { Layout } from "./layout.ts";
+import { nodeName } from "./network.ts";
 
 /** The paths of the programs that run Pods in gVisor. */
 export interface Gvisor {
@@ -55,6 +56,14 @@ export async function provideRuntimeClass(kubectl: Kubectl, layout: Layout, gvis
   if (!existsSync(layout.runtimes)) return;
   await kubectl.run(["delete", "runtimeclass", name, "--ignore-not-found"]);
   rmSync(layout.runtimes, { recursive: true });
+}
+
+/** The chart has a node agent run on the nodes with this label. */
+const nodeLabel = "hibernation.rouse.dev/node";
+
+export async function labelNode(kubectl: Kubectl, gvisor: Gvisor | undefined): Promise<void> {
+  const label = gvisor ? `${nodeLabel}=true` : `${nodeLabel}-`;
+  await kubectl.run(["label", "node", nodeName, label, "--overwrite"]);
 }
 
 /** A command of containerd that finds the shim. containerd 1.6 ignores `runtime_path` for the first container of a Pod. */

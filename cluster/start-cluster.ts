@@ -9,7 +9,7 @@ import { makeCredentials } from "./credentials.ts";
 import { type Daemon, ensureDaemon, lastLogLines } from "./daemon.ts";
 import { firstObjects } from "./first-objects.ts";
 import { distrustFormerNode } from "./former-node.ts";
-import { linkShim, provideRuntimeClass } from "./gvisor.ts";
+import { labelNode, linkShim, provideRuntimeClass } from "./gvisor.ts";
 import { createKubectl, type Kubectl } from "./kubectl.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { killClusterProcesses, makeCgroups, removePodCgroups } from "./machine/cgroup.ts";
@@ -63,6 +63,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   if (keeper.isNew) await distrustFormerNode(kubectl);
   await Promise.all(apiServerClients(layout, programs).map(start));
   await nodeIsReady(kubectl, clock);
+  await labelNode(kubectl, programs.gvisor);
   return { layout, kubectl };
 }
 

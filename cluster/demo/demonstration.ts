@@ -8,7 +8,7 @@ import { release } from "../release/install-chart.ts";
 import { waitUntil } from "../wait.ts";
 import { findWake } from "./wake-log.ts";
 
-const examples = join(import.meta.dirname, "..", "..", "examples");
+export const examples = join(import.meta.dirname, "..", "..", "examples");
 const inRelease = `--namespace=${release.namespace}`;
 export const helloHost = "hello.default.sandbox.localhost";
 
@@ -46,8 +46,7 @@ export async function wakeHello(
 ): Promise<{ readonly answer: string; readonly timeline: WakeTimeline | undefined }> {
   using _alive = stayAlive();
   const userAgent = `demonstration/${crypto.randomUUID()}`;
-  const headers = { host: helloHost, authorization: `Bearer ${await readToken(kubectl)}`, "user-agent": userAgent };
-  const answer = await ask(url, headers);
+  const answer = await askSandbox(kubectl, url, { host: helloHost, userAgent });
   let timeline: WakeTimeline | undefined;
   const isLogged = async () => {
     timeline = findWake(await activatorLog(kubectl), userAgent);
@@ -58,17 +57,29 @@ export async function wakeHello(
   return { answer, timeline };
 }
 
-/** The body of a 200 response. */
-async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
-  const advice = "see `kubectl describe sandbox hello`";
+export interface Question {
+  readonly host: string;
+  readonly userAgent?: string;
+}
+
+/**
+ * Sends one request to a sandbox, as any client does. Returns the body of a 200 response.
+ *
+ * @throws DemonstrationFailed
+ */
+export async function askSandbox(kubectl: Kubectl, url: string, question: Question): Promise<string> {
+  const { host, userAgent = "demonstration" } = question;
+  const headers = { host, authorization: `Bearer ${await readToken(kubectl)}`, "user-agent": userAgent };
+  const [name] = host.split(".");
+  const advice = `see \`kubectl describe sandbox ${name}\``;
   const signal = AbortSignal.timeout(answerWithinMs);
   const { statusCode, body } = await request(url, { headers, signal }).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new DemonstrationFailed(`hello has not answered: ${why}; ${advice}`, { cause });
+    throw new DemonstrationFailed(`${name} has not answered: ${why}; ${advice}`, { cause });
   });
   const text = (await body.text()).trim();
   if (statusCode === 200) return text;
-  throw new DemonstrationFailed(`hello has answered ${statusCode}: ${text}; ${advice}`);
+  throw new DemonstrationFailed(`${name} has answered ${statusCode}: ${text}; ${advice}`);
 }
 
 async function readToken(kubectl: Kubectl): Promise<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeAddresses, describeNextSteps } from "./messages.ts";
+import { describeAddresses, describeKeptMemory, describeNextSteps } from "./messages.ts";
 
 const addresses = {
   api: "https://198.19.0.1:16443",
@@ -14,6 +14,22 @@ describe("the output of npm run cluster", () => {
     expect(describeAddresses(addresses).split("\n").slice(0, 2)).toEqual([
       "  API server     https://198.19.0.1:16443",
       "  activator      http://198.18.7.7:8080",
+    ]);
+  });
+
+  it("tells what a sandbox said before it slept with its memory and after", () => {
+    const text = describeKeptMemory({
+      before: "12",
+      asleep: { state: "Hibernated", bytes: 16_145_998, node: "n1", durationMilliseconds: 330 },
+      after: "14",
+      wake: { mode: "Restored", durationMilliseconds: 652 },
+    });
+    expect(text.split("\n").map((line) => line.trim())).toEqual([
+      'awake   "12"',
+      "asleep  16.1 MB of memory on n1, captured in 330 ms",
+      'woken   "14"',
+      "restored in 652 ms",
+      "",
     ]);
   });
 

@@ -1,5 +1,6 @@
 // The output of `npm run cluster`, as pure functions.
 import { rows } from "../../lib/data/rows.ts";
+import type { KeptMemory } from "./hibernation.ts";
 
 export interface Addresses {
   readonly api: string;
@@ -15,6 +16,17 @@ export function describeAddresses({ api, activator, kubeconfig, programs }: Addr
     ["activator", activator],
     ["kubeconfig", kubeconfig],
     ["kubectl, helm", programs],
+  ]);
+}
+
+/** What `npm run cluster -- --gvisor` tells of a sandbox whose memory was kept. */
+export function describeKeptMemory({ before, asleep, after, wake }: KeptMemory): string {
+  const { bytes = 0, node, durationMilliseconds } = asleep;
+  return rows([
+    ["awake", `"${before}"`],
+    ["asleep", `${(bytes / 1e6).toFixed(1)} MB of memory on ${node}, captured in ${durationMilliseconds} ms`],
+    ["woken", `"${after}"`],
+    ["", `restored in ${wake.durationMilliseconds} ms`],
   ]);
 }
 

@@ -1,17 +1,25 @@
 import { describeTimeline } from "../../api/protocols/wake-timeline.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { BuiltPrograms } from "../components.ts";
 import { apiServerUrl } from "../network.ts";
 import { release } from "../release/install-chart.ts";
 import type { Cluster } from "../start-cluster.ts";
 import { activatorUrl, helloHost, putHelloToSleep, wakeHello } from "./demonstration.ts";
-import { describeAddresses, describeNextSteps } from "./messages.ts";
+import { keepMemory } from "./hibernation.ts";
+import { describeAddresses, describeKeptMemory, describeNextSteps } from "./messages.ts";
+
+export interface DemonstratedCluster extends Cluster {
+  readonly programs: BuiltPrograms;
+}
 
 /**
- * The demonstration: prints the addresses, wakes a sandbox with one request, and prints the next commands to try.
+ * The demonstration: prints the addresses, wakes a sandbox with one request, with gVisor also one whose memory was kept, and prints
+ * the next commands to try.
  *
  * @throws DemonstrationFailed, CommandFailed
  */
-export async function showDemo({ kubectl, layout }: Cluster, clock: Clock, say: (text: string) => void): Promise<void> {
+export async function showDemo(cluster: DemonstratedCluster, clock: Clock, say: (text: string) => void): Promise<void> {
+  const { kubectl, layout, programs } = cluster;
   const addresses = {
     api: apiServerUrl,
     activator: await activatorUrl(kubectl),
@@ -23,6 +31,12 @@ export async function showDemo({ kubectl, layout }: Cluster, clock: Clock, say: 
   say("\nThe sandbox hello is suspended. Sending one request ...\n");
   const { answer, timeline } = await wakeHello(kubectl, addresses.activator, clock);
   say(`\n  "${answer}"\n\n${timeline ? describeTimeline(timeline) : ""}`);
+  if (programs.gvisor) {
+    say(
+      "\nThe sandbox counter runs in gVisor and counts in its memory. Suspending it, and sending one request ...\n\n",
+    );
+    say(describeKeptMemory(await keepMemory(kubectl, addresses.activator, clock)));
+  }
   say(`\n${describeNextSteps(addresses, release, helloHost)}`);
   say("\nThe cluster keeps running. `npm run cluster -- down` removes it completely.\n");
 }

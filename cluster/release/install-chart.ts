@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run, succeeds } from "../command.ts";
+import type { BuiltPrograms } from "../components.ts";
+import type { Gvisor } from "../gvisor.ts";
 import type { ProductImages } from "../images/product.ts";
 import type { Layout } from "../layout.ts";
 
@@ -9,8 +11,17 @@ const chart = join(import.meta.dirname, "..", "..", "charts", "rouse");
 export const release = { name: "rouse", namespace: "agent-sandbox-system" } as const;
 
 /** Installs or upgrades the chart with the images of this checkout. Does nothing if neither has changed. */
-export async function installChart(layout: Layout, helm: string, images: ProductImages): Promise<void> {
-  const values = { image: imageValues(images.controller), activator: { image: imageValues(images.activator) } };
+export async function installChart(
+  layout: Layout,
+  { helm, gvisor }: Pick<BuiltPrograms, "helm" | "gvisor">,
+  images: ProductImages,
+): Promise<void> {
+  const agent = images["node-agent"];
+  const values = {
+    image: imageValues(images.controller),
+    activator: { image: imageValues(images.activator) },
+    ...(gvisor && agent && { hibernation: hibernationValues(gvisor, agent) }),
+  };
   const wanted = hashOf(JSON.stringify(values));
   const inRelease = [`--kubeconfig=${layout.kubeconfig("admin")}`, `--namespace=${release.namespace}`];
   const installed = existsSync(layout.installed) && readFileSync(layout.installed, "utf8") === wanted;
@@ -32,6 +43,11 @@ export async function installChart(layout: Layout, helm: string, images: Product
   );
   writeFileSync(layout.installed, wanted);
 }
+
+const hibernationValues = ({ runsc }: Gvisor, image: string) => ({
+  enabled: true,
+  agent: { image: imageValues(image), runsc },
+});
 
 function imageValues(image: string) {
   const [repository, tag] = image.split(":");
