@@ -265,7 +265,18 @@ describe("files without an owner", () => {
     world.lab.mark("g1", { pod: "x", outcome: "restored" });
     await world.settle();
     expect(world.lab.files()).toEqual([]);
-    expect(world.lab.has("images/default/guest")).toBe(false);
+    expect(world.lab.has("images/default")).toBe(false);
+  });
+
+  it("are removed: an image that nobody has used, with the folders that were made for it", async () => {
+    await using world = await open();
+    await world.capture();
+    await world.deletePod();
+    world.api.image = undefined;
+    world.api.setPods();
+    await world.settle();
+    expect(world.lab.files()).toEqual([]);
+    expect(world.lab.has("images/default")).toBe(false);
   });
 
   it("are removed: a mark that a shim had only begun to write", async () => {

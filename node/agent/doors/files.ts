@@ -1,4 +1,4 @@
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** The files of the node. Each change lasts, also over a power cut, once its promise has resolved. */
@@ -35,6 +35,16 @@ export class Files {
   async remove(path: string): Promise<void> {
     await rm(path, { recursive: true, force: true });
     await this.sync(dirname(path)).catch(ignoreMissing);
+  }
+
+  /** Removes a folder in which there is nothing. Returns false if there is something, or no such folder. */
+  async removeEmptyFolder(path: string): Promise<boolean> {
+    const isRemoved = await rmdir(path).then(
+      () => true,
+      (error: unknown) => ignore(error, [...absent, "ENOTEMPTY", "EEXIST"]) ?? false,
+    );
+    if (isRemoved) await this.sync(dirname(path)).catch(ignoreMissing);
+    return isRemoved;
   }
 
   /** Writes what the kernel still keeps of a file or a folder to the disk. */
@@ -83,6 +93,10 @@ const absent: readonly unknown[] = ["ENOENT", "ENOTDIR"];
 
 /** A file may go away between two looks at it. */
 function ignoreMissing(error: unknown): undefined {
-  if (error instanceof Error && "code" in error && absent.includes(error.code)) return undefined;
+  return ignore(error, absent);
+}
+
+function ignore(error: unknown, codes: readonly unknown[]): undefined {
+  if (error instanceof Error && "code" in error && codes.includes(error.code)) return undefined;
   throw error;
 }

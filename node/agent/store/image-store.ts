@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
 
@@ -94,13 +94,20 @@ export class ImageStore {
     if (!names.includes(key.image)) return;
     await this.#files.rename(this.#pathOf(key), this.partOf(key));
     await this.#files.remove(this.partOf(key));
+    await this.#removeEmptyFolders(key);
   }
 
   /** Removes what is left of an image that is removed. An image without marks would count as unused. */
   async removeMarks(key: ImageKey): Promise<void> {
     const folder = this.#folderOf(key);
     for (const name of await this.#namesOf(key)) await this.#files.remove(join(folder, name));
-    if ((await this.#files.list(folder)).length === 0) await this.#files.remove(folder);
+    await this.#removeEmptyFolders(key);
+  }
+
+  /** The folders of a Pod and of its namespace go with the last thing in them. */
+  async #removeEmptyFolders(key: ImageKey): Promise<void> {
+    const folder = this.#folderOf(key);
+    if (await this.#files.removeEmptyFolder(folder)) await this.#files.removeEmptyFolder(dirname(folder));
   }
 
   /** All images of which there is anything. */
