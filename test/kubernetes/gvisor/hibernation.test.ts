@@ -1,11 +1,14 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Hibernation } from "../../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
 import { nodeName } from "../../../cluster/network.ts";
 import { findActivator, type InstalledActivator } from "../e2e/support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
+import { busyboxPod } from "../support/workload.ts";
 import { agentIsReady, imageFolder, killAgent } from "./node-agent.ts";
 
 // The installed product, as a user has it: the chart's controller, activators and node agent, and a sandbox in gVisor.
@@ -109,6 +112,43 @@ describe("a sandbox that hibernates", () => {
     expect(JSON.parse(body)).toMatchObject({ boot: test.before.boot, asked: test.before.asked + 1 });
     expect(await test.lastWake()).toMatchObject({ mode: "Restored" });
     await agentIsReady(cluster);
+  });
+
+  it("starts anew if its node takes no Pod while it wakes, and says why", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    await test.run("cordon", nodeName);
+    const answer = test.ask();
+    const asksForNoMemory = async () => {
+      const pod = await test.podOf(name);
+      return pod !== undefined && pod.metadata.annotations?.[memoryImageAnnotation] === undefined;
+    };
+    await eventually(asksForNoMemory).finally(() => test.run("uncordon", nodeName));
+    expect(JSON.parse((await answer).body)).toMatchObject({ boot: expect.not.stringMatching(test.before.boot) });
+    expect(await test.lastWake()).toMatchObject({ mode: "Anew", reason: "NotScheduled" });
+  });
+
+  it("leaves no image on its node when it is deleted while it sleeps", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    const [image] = await test.images();
+    const folder = imageFolder(test.at(name), image.metadata.name);
+    expect(existsSync(folder)).toBe(true);
+    await test.run("delete", "sandbox", name, "--timeout=60s");
+    await eventually(() => !existsSync(join(folder, "..", "..")));
+  });
+
+  it("keeps its memory from a Pod that somebody else creates in its name while it sleeps", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    const [image] = await test.images();
+    const annotations = { [memoryImageAnnotation]: image.metadata.name };
+    const pod = { ...busyboxPod(name, "sleep 60"), metadata: { name, annotations } };
+    await expect(test.apply(pod)).rejects.toThrow("only the controller of sandboxes may set");
+    expect(JSON.parse((await test.ask()).body)).toMatchObject({ boot: test.before.boot });
   });
 
   it("starts anew if its node has lost the image, and says why", async () => {
