@@ -1,7 +1,7 @@
 import { request } from "node:https";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Registry } from "prom-client";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLogger, silentLogger } from "../../lib/log/log.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { aBetaSandbox, anAlphaSandbox, core } from "../../test/support/builders/versions.ts";
@@ -21,8 +21,14 @@ import { startWebhook } from "./start-webhook.ts";
 const mebibyte = 1024 * 1024;
 const goodReview = reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta);
 /** JSON of so many different keys, some 12 bytes each, whose parse takes long and cannot be interrupted. */
-const bombOf = (keys: number) =>
-  Buffer.from(`{${Array.from({ length: keys }, (_, at) => `"k${at + 100_000}":0`).join()}}`);
+function bombOf(keys: number): Buffer {
+  const bomb =
+    bombs.get(keys) ?? Buffer.from(`{${Array.from({ length: keys }, (_, at) => `"k${at + 100_000}":0`).join()}}`);
+  bombs.set(keys, bomb);
+  return bomb;
+}
+const bombs = new Map<number, Buffer>();
+afterAll(() => bombs.clear());
 
 async function openHostileWorld(log = silentLogger) {
   const api = await openWebhookApi();
@@ -242,10 +248,14 @@ describe("bodies that are never finished", () => {
 });
 
 describe("an object that cannot be converted", () => {
+  const lines: string[] = [];
+  let world: Awaited<ReturnType<typeof openHostileWorld>>;
+  beforeAll(async () => {
+    world = await openHostileWorld(createLogger("test", "info", { write: (line: string) => void lines.push(line) }));
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+
   it("is named in the log, and counted", async () => {
-    const lines: string[] = [];
-    const log = createLogger("test", "info", { write: (line: string) => void lines.push(line) });
-    await using world = await openHostileWorld(log);
     const broken = { ...aBetaSandbox(), metadata: { name: "broken", namespace: "lab" }, spec: "none" };
     expect(JSON.parse((await world.convert(reviewOf([broken], core.alpha))).text).response.result.status).toBe(
       "Failed",
@@ -255,7 +265,6 @@ describe("an object that cannot be converted", () => {
   });
 
   it("is none that is nested as deep as an API server reads", async () => {
-    await using world = await openHostileWorld();
     const nested = `${"[".repeat(9_900)}${"]".repeat(9_900)}`;
     const body = JSON.stringify(reviewOf([{ ...aBetaSandbox(), spec: { x: "?" } }], core.alpha)).replace('"?"', nested);
     const { text } = await world.convert(body);
@@ -264,7 +273,6 @@ describe("an object that cannot be converted", () => {
   });
 
   it("is one that is nested deeper than that", async () => {
-    await using world = await openHostileWorld();
     const body = `{"x":${"[".repeat(10_000)}${"]".repeat(10_000)}}`;
     expect(await world.convert(body)).toMatchObject({ code: 413 });
   });

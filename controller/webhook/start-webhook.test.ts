@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { v1alpha1StateAnnotations } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -33,11 +33,11 @@ import type { WebhookConfig } from "./webhook-config.ts";
 const clusterDomain = "cluster.local";
 const managed: WebhookConfig = { port: 0, service: webhookService, certificateFiles: undefined };
 
-async function openWebhook(changes: Partial<WebhookConfig> = {}) {
+async function openWebhook() {
   const api = await openWebhookApi();
   const registry = new Registry();
   const parts = { client: api.client, clock: systemClock, log: silentLogger, clusterDomain, registry };
-  const webhook = await startWebhook({ ...managed, ...changes }, parts);
+  const webhook = await startWebhook(managed, parts);
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
   return {
     registry,
@@ -50,8 +50,13 @@ async function openWebhook(changes: Partial<WebhookConfig> = {}) {
 }
 
 describe("the conversion webhook", () => {
+  let webhook: Awaited<ReturnType<typeof openWebhook>>;
+  beforeAll(async () => {
+    webhook = await openWebhook();
+  });
+  afterAll(() => webhook[Symbol.asyncDispose]());
+
   it("answers reviews both ways, to callers that trust only what the definitions say", async () => {
-    await using webhook = await openWebhook();
     const upwards = await webhook.call({ body: reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta) });
     expect(upwards.code).toBe(200);
     const answer = JSON.parse(upwards.text);
@@ -69,7 +74,6 @@ describe("the conversion webhook", () => {
   });
 
   it("converts a list in which one object's v1alpha1 original cannot be read, and counts that", async () => {
-    await using webhook = await openWebhook();
     const good = aBetaSandbox();
     const annotations = { [v1alpha1StateAnnotations.Sandbox]: "{" };
     const broken = { ...good, metadata: { ...good.metadata, name: "broken", annotations } };
@@ -82,7 +86,6 @@ describe("the conversion webhook", () => {
   });
 
   it("converts a list of 5 000 in one call", async () => {
-    await using webhook = await openWebhook();
     const objects = Array.from({ length: 5_000 }, (_, seed) => generatedAlpha.Sandbox(seededRandom(seed)));
     const { code, text } = await webhook.call({ body: reviewOf(objects, core.beta) });
     expect(code).toBe(200);
@@ -90,7 +93,6 @@ describe("the conversion webhook", () => {
   });
 
   it("passes on the longest int64 as it is", async () => {
-    await using webhook = await openWebhook();
     const review = JSON.stringify(reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta));
     const longest = '"spec":{"podTemplate":{"spec":{"terminationGracePeriodSeconds":9223372036854775807,';
     const body = review.replace('"spec":{"podTemplate":{"spec":{', longest);
@@ -98,7 +100,6 @@ describe("the conversion webhook", () => {
   });
 
   it("says what it cannot convert, and why", async () => {
-    await using webhook = await openWebhook();
     const { code, text } = await webhook.call({ body: reviewOf([aBetaSandbox()], "agents.x-k8s.io/v2") });
     expect(code).toBe(200);
     expect(JSON.parse(text).response).toEqual({
@@ -111,7 +112,6 @@ describe("the conversion webhook", () => {
   it.each(customResourceDefinitions().map(({ spec }) => spec))(
     "converts the kind of each definition that it serves: $names.kind",
     async ({ group, names: { kind } }) => {
-      await using webhook = await openWebhook();
       const object = { apiVersion: `${group}/v1alpha1`, kind, metadata: { name: "one", namespace: "lab", uid: "u" } };
       const { text } = await webhook.call({ body: reviewOf([object], `${group}/v1beta1`) });
       expect(JSON.parse(text).response.result).toEqual({ status: "Success" });
@@ -124,12 +124,10 @@ describe("the conversion webhook", () => {
     { asked: "something that is no JSON", call: { body: "{" }, code: 400 },
     { asked: "another kind of review", call: { body: { kind: "AdmissionReview" } }, code: 400 },
   ])("answers $asked with $code", async ({ call, code }) => {
-    await using webhook = await openWebhook();
     expect((await webhook.call(call)).code).toBe(code);
   });
 
   it("is not believed under another name", async () => {
-    await using webhook = await openWebhook();
     await expect(webhook.call({ host: "elsewhere.svc" })).rejects.toThrow("does not match certificate's altnames");
   });
 
@@ -137,10 +135,10 @@ describe("the conversion webhook", () => {
     await using api = await openWebhookApi();
     const clock = new FakeClock();
     const parts = { client: api.client, clock, log: silentLogger, clusterDomain };
-    await using webhook = await startWebhook({ ...managed, lingerMs: 5_000 }, parts);
+    await using ending = await startWebhook({ ...managed, lingerMs: 5_000 }, parts);
     const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
-    const call = () => callWebhook({ port: webhook.port, ca, body: reviewOf([], core.beta) });
-    const ended = webhook[Symbol.asyncDispose]();
+    const call = () => callWebhook({ port: ending.port, ca, body: reviewOf([], core.beta) });
+    const ended = ending[Symbol.asyncDispose]();
     await clock.advance(4_999);
     expect((await call()).code).toBe(200);
     await clock.advance(1);
