@@ -48,7 +48,7 @@ async function untilAsleep(name: string): Promise<void> {
     const sandbox = await client.get(sandboxType, { namespace, name });
     return isSuspensionComplete(sandbox) && causeOf(sandbox);
   };
-  await expect.poll(cause, { timeout: 30_000 }).toBe("Inactivity");
+  await expect.poll(cause, { timeout: 30_000, interval: 100 }).toBe("Inactivity");
   await expect(client.get(podType, { namespace, name })).rejects.toThrow("not found");
 }
 

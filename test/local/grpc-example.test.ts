@@ -14,7 +14,9 @@ afterAll(() => example[Symbol.asyncDispose]());
 
 /** `meanwhile` is called again and again. */
 const untilAsleep = (meanwhile?: () => Promise<unknown>) =>
-  expect.poll(async () => meanwhile?.().then(example.isAsleep) ?? example.isAsleep(), { timeout: 30_000 }).toBe(true);
+  expect
+    .poll(async () => meanwhile?.().then(example.isAsleep) ?? example.isAsleep(), { timeout: 30_000, interval: 100 })
+    .toBe(true);
 
 describe("the example for gRPC", () => {
   it("is neither woken nor kept awake by health checks, and answers them while it is awake", async () => {

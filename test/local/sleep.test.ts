@@ -74,7 +74,7 @@ it("hello is suspended when it is idle, and the next request wakes it", async ()
     const sandbox = await client.get(sandboxType, hello);
     return isSuspensionComplete(sandbox) && causeOf(sandbox);
   };
-  await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
+  await expect.poll(asleep, { timeout: 20_000, interval: 100 }).toBe("Inactivity");
   await expect(client.get(podType, hello)).rejects.toThrow("not found");
 
   const answer = await ask(ready, "hello", "/");
@@ -84,9 +84,11 @@ it("hello is suspended when it is idle, and the next request wakes it", async ()
     const { items } = await client.list(eventType, { namespace: "default" });
     return items.map(({ reason, note }) => `${reason}: ${note}`);
   };
-  await expect.poll(notes, { timeout: 20_000 }).toContain("SandboxWoken: woken by a connection to port 8888");
+  await expect
+    .poll(notes, { timeout: 20_000, interval: 100 })
+    .toContain("SandboxWoken: woken by a connection to port 8888");
   expect(await notes()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
-  await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
+  await expect.poll(asleep, { timeout: 20_000, interval: 100 }).toBe("Inactivity");
 }, 60_000);
 
 it("every request during the suspension of hello is answered and executed once", async () => {
@@ -111,7 +113,7 @@ it("a sandbox that is to hibernate says that local mode has no gVisor", async ()
   await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
   expect((await ask(ready, "hello", "/")).status).toBe(200);
   const memory = async () => (await client.get(sandboxType, hello)).status?.hibernation;
-  await expect.poll(memory, { timeout: 20_000 }).toMatchObject({
+  await expect.poll(memory, { timeout: 20_000, interval: 100 }).toMatchObject({
     state: "Stopped",
     message: expect.stringContaining("local mode has no gVisor"),
   });

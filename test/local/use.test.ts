@@ -79,7 +79,7 @@ async function aSandbox(name: string, autoSuspension: AutoSuspension = {}): Prom
 }
 
 const sandbox = (name: string) => client.get(sandboxType, { namespace: "default", name });
-const untilAsleep = (name: string) => eventually(async () => isSuspensionComplete(await sandbox(name)), 30_000);
+const untilAsleep = (name: string) => eventually(async () => isSuspensionComplete(await sandbox(name)), 30_000, 200);
 
 /** The idle seconds before the suspension, by its event. */
 async function idleWhenSuspended(name: string): Promise<number> {

@@ -1,13 +1,16 @@
 import { systemClock } from "../../lib/time/clock.ts";
 
 /** Checks that ask an API server cost time of a processor, which the tests beside this one need. */
-const pauseMs = 20;
+const usualPauseMs = 20;
 /** At first the checks follow faster: most states are reached soon. */
 const firstPauseMs = 5;
 const soonMs = 100;
 
-/** Waits until the state is reached; fails after the limit, with the source of the check. */
-export async function eventually(reached: () => unknown, limitMs = 8_000): Promise<void> {
+/**
+ * Waits until the state is reached; fails after the limit, with the source of the check. A state that comes after seconds by itself needs
+ * no check each 20 ms.
+ */
+export async function eventually(reached: () => unknown, limitMs = 8_000, pauseMs = usualPauseMs): Promise<void> {
   const beganMs = systemClock.ticksMs();
   while (!(await reached())) {
     const waitedMs = systemClock.ticksMs() - beganMs;
