@@ -10,7 +10,7 @@ import type { Capture } from "../../controller/suspension/hibernation/capture.ts
 import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
 import { Codes } from "./codes.ts";
-import { encodeRound } from "./encode.ts";
+import { asTheyAre, encodeRound } from "./encode.ts";
 import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
 
 export interface ConnectDeps {
@@ -69,7 +69,7 @@ export function decide(
   );
   situations.put(captures[capture.is]);
   situations.put(sealedForMs / 1_000);
-  encodeRound(round, situations);
+  encodeRound(round, asTheyAre, situations);
   const situation = situations.end();
   const known = decided[situation];
   if (known) return known;

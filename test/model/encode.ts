@@ -11,10 +11,28 @@ const agents = { idle: 0, frozen: 1, captured: 2, failed: 3 } as const;
 /** An activator that reads nothing of the sandbox yet. No difference of versions is as large. */
 const noView = 0xff;
 
-function encodeRequest(request: Request, codes: Codes): void {
+/** The indices of the activators, in the order of the code. */
+type Order = readonly number[];
+export const asTheyAre: Order = [0, 1];
+const exchanged: Order = [1, 0];
+
+/** Of two activators the one that has done less comes first. Where neither has, there are two codes for what is one state. */
+function orderOf([one, other, ...more]: readonly Activator[]): Order {
+  if (more.length > 0) throw new Error("there are more than two activators");
+  return one && other && rankOf(one) > rankOf(other) ? exchanged : asTheyAre;
+}
+
+/** Each factor is larger than any value of its number. */
+function rankOf({ life, silent, saidReady, sees, ...rest }: Activator): number {
+  const { seesPods, reportedGeneration, observed, fenced } = rest;
+  const is = lives[life] * 4 + (saidReady ? 2 : 0) + (silent ? 1 : 0);
+  return ((((is * 64 + sees) * 64 + seesPods) * 64 + reportedGeneration) * 64 + observed) * 1_024 + fenced;
+}
+
+function encodeRequest(request: Request, order: Order, codes: Codes): void {
   codes.put(places[request.at]);
   if (request.at === "client" || request.at === "end") return;
-  codes.put(request.activator);
+  codes.put(order.indexOf(request.activator));
   if (request.at === "hold") return;
   codes.put(request.pod);
   if (request.at !== "tunnel") return;
@@ -38,12 +56,12 @@ function encodeReply(reply: Reply | "unlisted" | undefined, codes: Codes): void 
   codes.put(idleForMs === undefined ? 0 : 1 + idleForMs);
 }
 
-export function encodeRound(round: ModelRound | undefined, codes: Codes): void {
+export function encodeRound(round: ModelRound | undefined, order: Order, codes: Codes): void {
   if (!round) return codes.put(0);
   codes.put(questions[round.asked]);
   codes.put(round.pod);
   codes.put(round.generation);
-  for (const reply of round.replies) encodeReply(reply, codes);
+  for (let at = 0; at < round.replies.length; at += 1) encodeReply(round.replies[order[at] ?? at], codes);
 }
 
 export function encodeImages(images: readonly Image[], codes: Codes): void {
@@ -54,12 +72,12 @@ export function encodeImages(images: readonly Image[], codes: Codes): void {
   }
 }
 
-function encodeController(controller: Controller, newest: number, codes: Codes): void {
+function encodeController(controller: Controller, newest: number, order: Order, codes: Codes): void {
   codes.put(newest - controller.sees);
   codes.put(controller.seesPods);
   codes.put(controller.heardFenced);
   encodeImages(controller.seesImages, codes);
-  encodeRound(controller.round, codes);
+  encodeRound(controller.round, order, codes);
 }
 
 function encodeActivator(activator: Activator, newest: number, codes: Codes): void {
@@ -84,7 +102,7 @@ function encodeLeft(left: World["left"], codes: Codes): void {
 }
 
 /**
- * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
+ * Controllers, activators and requests are interchangeable, so their order does not matter. Versions count from the newest, so
  * that a sandbox that returns to a former state is in the same state.
  */
 export function encode(world: World, codes: Codes): void {
@@ -101,7 +119,11 @@ export function encode(world: World, codes: Codes): void {
   encodeImages(world.images, codes);
   codes.put(newest - oldest);
   for (let index = oldest; index <= newest; index += 1) codes.put(versions[index]?.content ?? 0);
-  codes.putInAnyOrder(controllers, (controller) => encodeController(controller, newest, codes));
-  for (const activator of activators) encodeActivator(activator, newest, codes);
-  codes.putInAnyOrder(world.requests, (request) => encodeRequest(request, codes));
+  const order = orderOf(activators);
+  codes.putInAnyOrder(controllers, (controller) => encodeController(controller, newest, order, codes));
+  for (let at = 0; at < activators.length; at += 1) {
+    const activator = activators[order[at] ?? at];
+    if (activator) encodeActivator(activator, newest, codes);
+  }
+  codes.putInAnyOrder(world.requests, (request) => encodeRequest(request, order, codes));
 }
