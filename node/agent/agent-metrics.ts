@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { RestoreOutcome } from "../../api/kinds/memory-image.ts";
-import { type FailureReason, failureReasons } from "./capture/capture.ts";
+import { type FailureReason, failureReasons } from "./capture/capture-failed.ts";
 import { type RefusalReason, refusalReasons } from "./decide/refusal.ts";
 import type { CaptureDurations } from "./store/image-store.ts";
 

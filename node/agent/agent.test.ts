@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { type LabAgent, type LabAgentOptions, LabApi, startLabAgent } from "../../test/support/labs/mortal-agent.ts";
 import { imageOf, NodeLab, podOf, stateOf } from "../../test/support/labs/node-lab.ts";
+import { Files } from "./doors/files.ts";
 
 const image = (file: string) => `images/default/guest/g1/${file}`;
 
@@ -111,6 +112,43 @@ describe("a capture", () => {
     expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
     expect(world.lab.files()).toEqual([]);
     expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
+  it("whose freeze never ends is given up at its limit, and the Pod ends: it may be half frozen", async () => {
+    await using world = await open();
+    using _hang = world.lab.letFail("pause", "hangs");
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 1 }));
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
+    expect(world.lab.files()).toEqual([]);
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+  });
+
+  it("whose freeze hangs ends as soon as its Pod is deleted", async () => {
+    await using world = await open();
+    using _hang = world.lab.letFail("pause", "hangs");
+    const captured = world.capture();
+    await vi.waitFor(() => expect(world.lab.has("tombstones", `${world.pod.uid}.json`)).toBe(true), 5_000);
+    world.api.setPods();
+    await captured;
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "FreezeFailed" });
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+  });
+
+  it("that fills the disk ends with the sentry, which would go on to write", async () => {
+    class FillingFiles extends Files {
+      override async freeBytes(): Promise<number> {
+        return hasBegun() ? 1_000 : 2 ** 40;
+      }
+    }
+    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000 };
+    await using world = await open({ limits, files: new FillingFiles() });
+    const hasBegun = () => world.lab.has("images/default/guest/g1.part");
+    using _hang = world.lab.letFail("checkpoint", "hangs");
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DiskFull" });
+    expect(world.lab.files()).toEqual([]);
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
   });
 
   it("of a Pod that belongs to another Sandbox is refused, and the Pod is not frozen", async () => {

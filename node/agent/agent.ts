@@ -6,16 +6,13 @@ import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import { conclude } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
-import { endedAfterMs, isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
-import { isRefusalReason } from "./decide/refusal.ts";
+import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
+import { imageBytesOf, isRefusalReason } from "./decide/refusal.ts";
 import { useOf } from "./decide/use.ts";
-import { observe, type View } from "./observe.ts";
-import { type ImageKey, readKey, textOf } from "./store/image-key.ts";
+import { observe } from "./observe.ts";
+import { readKey, textOf } from "./store/image-key.ts";
 
 export interface AgentParts extends ApplyParts {
-  readonly view: View;
-  readonly limits: StoreLimits;
-  readonly storeRoot: string;
   /** Writes a status to the API. Rejects if the object has changed since it was read. */
   readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
 }
@@ -53,12 +50,11 @@ export class Agent {
 
   /** One pass over an image: one step on the node, or if there is none, one report. */
   async pass(text: string, signal: AbortSignal): Promise<Outcome> {
-    const key = readKey(text);
-    const own = {
-      promisedBytes: (except: ImageKey) => this.#promisedBytes(except),
-      endingMs: (pod: Stored<Pod> | undefined) => this.#endingMs(text, pod),
-    };
-    const observed = await observe(key, { ...this.#parts, ...own }, signal);
+    const before = new Map(this.#promised);
+    const own = { endingMs: (pod: Stored<Pod> | undefined) => this.#endingMs(text, pod) };
+    const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
+    // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
+    const observed = { ...found, room: this.#roomBeside(text, found.room, before) };
     const step = decide(observed);
     if (step) {
       await this.#apply(step, observed);
@@ -70,7 +66,7 @@ export class Agent {
 
   async #apply(step: NonNullable<ReturnType<typeof decide>>, observed: Observed): Promise<void> {
     const text = textOf(observed.key);
-    if (step === "capture") this.#promised.set(text, observed.sandbox?.memoryBytes ?? 0);
+    if (step === "capture") this.#promised.set(text, imageBytesOf(observed));
     try {
       await apply(step, observed, this.#parts);
     } finally {
@@ -123,8 +119,10 @@ export class Agent {
     return pod && isEnding(pod) ? Math.max(1, nowMs - sinceMs) : 0;
   }
 
-  #promisedBytes(except: ImageKey): number {
-    const others = [...this.#promised].filter(([text]) => text !== textOf(except));
-    return others.reduce((sum, [, bytes]) => sum + bytes, 0);
+  /** Also without the bytes of captures that have ended while this one looked: it may not have seen their images. */
+  #roomBeside(text: string, room: Room, before: ReadonlyMap<string, number>): Room {
+    const others = [...new Map([...before, ...this.#promised])].filter(([other]) => other !== text);
+    const promisedBytes = others.reduce((sum, [, bytes]) => sum + bytes, 0);
+    return { usedBytes: room.usedBytes + promisedBytes, freeBytes: room.freeBytes - promisedBytes };
   }
 }

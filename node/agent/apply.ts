@@ -1,18 +1,23 @@
 import type { Logger } from "../../lib/log/log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
-import { CaptureFailed, capture } from "./capture/capture.ts";
+import { capture } from "./capture/capture.ts";
+import { CaptureFailed } from "./capture/capture-failed.ts";
 import { explainCause } from "./capture/explain-cause.ts";
 import { giveUp } from "./capture/give-up.ts";
 import type { Step } from "./decide/decide.ts";
-import type { Observed } from "./decide/observed.ts";
+import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { PodSandbox } from "./doors/sandboxes.ts";
+import type { View } from "./observe.ts";
 import { textOf } from "./store/image-key.ts";
 
 export interface ApplyParts {
   readonly doors: Doors;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
+  readonly view: View;
+  readonly limits: StoreLimits;
+  readonly storeRoot: string;
 }
 
 /** runsc takes 15 ms to let a Pod go on. */
@@ -50,12 +55,17 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
 }
 
 /** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
-async function captureOrGiveUp(observed: Observed, { doors, log, metrics }: ApplyParts): Promise<void> {
+async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<void> {
+  const { doors, limits, log, metrics, storeRoot, view } = parts;
   const { key, memoryImage, podUID = "", sandbox } = observed;
   if (!memoryImage || !sandbox) return;
-  const limitMs = memoryImage.spec.timeoutSeconds * 1_000;
+  const bounds = {
+    limitMs: memoryImage.spec.timeoutSeconds * 1_000,
+    ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
+    isDeleted: () => isEnding(view.podByUid(podUID)),
+  };
   try {
-    const { bytes, durations } = await capture({ key, podUID, sandbox, limitMs }, doors);
+    const { bytes, durations } = await capture({ key, podUID, sandbox, ...bounds }, doors);
     metrics.captured(bytes, durations);
     log.info({ image: textOf(key), pod: podUID, bytes, ...durations }, "captured the memory of a Pod");
   } catch (error) {

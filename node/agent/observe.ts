@@ -23,8 +23,6 @@ export interface ObserveParts {
   readonly storeRoot: string;
   /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
   readonly endingMs: (pod: Stored<Pod> | undefined) => number;
-  /** Bytes that captures in progress will take. */
-  readonly promisedBytes: (except: ImageKey) => number;
 }
 
 export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
@@ -58,7 +56,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     failed,
     isCapturedElsewhere: other !== undefined,
     room: needsRoom
-      ? { usedBytes: (await store.usedBytes()) + parts.promisedBytes(key), freeBytes: await files.freeBytes(storeRoot) }
+      ? { usedBytes: await store.usedBytes(), freeBytes: await files.freeBytes(storeRoot) }
       : { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY },
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,

@@ -94,7 +94,7 @@ describe("hibernation", () => {
       '"hostPath":{"path":"/opt/gvisor","type":"Directory"}',
       `"nodeSelector":${JSON.stringify(nodes)}`,
       '"tolerations":[{"operator":"Exists"}]',
-      '"capabilities":{"add":["KILL"],"drop":["ALL"]}',
+      '"capabilities":{"add":["KILL","SYS_PTRACE"],"drop":["ALL"]}',
     ]) {
       expect(agents).toContain(part);
     }

@@ -194,12 +194,13 @@ app.kubernetes.io/component: rouse-node-agent
 {{- end }}
 
 {{/*
-The agent is root, because the files of gVisor are those of root, and may send signals to any process of its node. Beyond that it needs
-none of the rights of root. AppArmor and SELinux forbid both to other containers.
+The agent is root, because the files of gVisor are those of root, and may send signals to any process of its node. It has to see which
+files a process has open, to know the size of a Pod. Beyond that it needs none of the rights of root. AppArmor and SELinux forbid this to other
+containers.
 */}}
 {{- define "rouse.agent.security" -}}
 {{- $own := dict "runAsUser" 0 "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true -}}
-{{- $_ := set $own "capabilities" (dict "drop" (list "ALL") "add" (list "KILL")) -}}
+{{- $_ := set $own "capabilities" (dict "drop" (list "ALL") "add" (list "KILL" "SYS_PTRACE")) -}}
 {{- $_ := set $own "appArmorProfile" (dict "type" "Unconfined") -}}
 {{- $_ := set $own "seLinuxOptions" (dict "type" "spc_t") -}}
 {{- toYaml (mergeOverwrite $own (deepCopy (.Values.hibernation.agent.containerSecurityContext | default dict))) -}}

@@ -4,74 +4,44 @@ import { RunscFailed } from "../doors/runsc.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
 import type { ImageKey } from "../store/image-key.ts";
 import type { CaptureDurations, Description } from "../store/image-store.ts";
+import { Bounds, type BoundsOrder } from "./bounds.ts";
+import { CaptureFailed, type FailureReason } from "./capture-failed.ts";
 import { explainCause } from "./explain-cause.ts";
 import { hashFiles } from "./hash-files.ts";
 
-export interface CaptureOrder {
+export interface CaptureOrder extends BoundsOrder {
   readonly key: ImageKey;
   readonly podUID: string;
   readonly sandbox: PodSandbox;
-  /** Milliseconds from the freeze to the whole image. */
-  readonly limitMs: number;
-}
-
-export const failureReasons = [
-  "FreezeFailed",
-  "CheckpointFailed",
-  "DiskFull",
-  "DeadlineExceeded",
-  "Interrupted",
-] as const;
-export type FailureReason = (typeof failureReasons)[number];
-
-/** There is no image, or it must not be used. The Pod may be frozen. */
-export class CaptureFailed extends Error {
-  override readonly name = "CaptureFailed";
-  readonly reason: FailureReason;
-
-  constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.reason = reason;
-  }
 }
 
 /**
  * Freezes a Pod and writes its memory to the disk. The Pod stays frozen. A tombstone comes before all else, and the name of
  * the image after all else: whatever ends the agent in between, what is on the disk says which of both was reached.
  *
+ * A freeze that does not come to its end leaves a Pod of which nobody knows whether it runs, and a write that takes the disk goes on
+ * in the sentry when runsc has ended. Both end with the sentry: the Pod is sealed, so it can only be deleted.
+ *
  * @throws CaptureFailed
  */
 export async function capture(order: CaptureOrder, doors: Doors): Promise<Description> {
-  const { key, podUID, limitMs } = order;
-  const { clock, processes, records } = doors;
-  await records.createTombstone({ ...key, podUID, isFinal: false });
-  const deadlineMs = processes.uptimeMs() + limitMs;
-  const late = new AbortController();
-  using _timer = clock.after(limitMs, () => late.abort());
-  // A machine that was suspended meanwhile has counted on, and its timers have not.
-  const checkTime = () => {
-    if (processes.uptimeMs() >= deadlineMs) late.abort();
-    late.signal.throwIfAborted();
-  };
+  const { key, podUID, sandbox } = order;
+  await doors.records.createTombstone({ ...key, podUID, isFinal: false });
+  using bounds = new Bounds(order, doors);
   try {
-    return await writeImage(order, doors, { signal: late.signal, checkTime });
+    return await writeImage(order, doors, bounds);
   } catch (error) {
-    if (late.signal.aborted) throw new CaptureFailed("DeadlineExceeded", `it took longer than ${limitMs} ms`);
-    throw error;
+    if (!bounds.signal.aborted) throw error;
+    const failure = bounds.signal.reason as CaptureFailed;
+    if (bounds.isFreezing || failure.reason === "DiskFull") await doors.sandboxes.end(sandbox);
+    throw failure;
   }
 }
 
-const neverAborted = new AbortController().signal;
-
-interface Deadline {
-  readonly signal: AbortSignal;
-  readonly checkTime: () => void;
-}
-
-async function writeImage(order: CaptureOrder, doors: Doors, deadline: Deadline): Promise<Description> {
+async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Promise<Description> {
   const { key, podUID, sandbox } = order;
   const { clock, files, runsc, store } = doors;
-  const { signal, checkTime } = deadline;
+  const { signal } = bounds;
   const durations: { -readonly [K in keyof CaptureDurations]: number } = {
     freezeMs: 0,
     writeMs: 0,
@@ -80,15 +50,15 @@ async function writeImage(order: CaptureOrder, doors: Doors, deadline: Deadline)
   };
   const timed = async <T>(of: keyof CaptureDurations, reason: FailureReason, work: () => Promise<T>): Promise<T> => {
     const beganMs = clock.ticksMs();
-    const result = await work().catch((cause: unknown) => {
+    const result = await bounds.hold(work()).catch((cause: unknown) => {
       throw new CaptureFailed(isDiskFull(cause) ? "DiskFull" : reason, explainCause(cause), { cause });
     });
-    checkTime();
+    bounds.check();
     durations[of] += Math.round(clock.ticksMs() - beganMs);
     return result;
   };
-  // Not cut off: a runsc that ends in between could leave a Pod that is frozen, and that its state file calls running.
-  await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, neverAborted));
+  await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, signal));
+  bounds.isFreezing = false;
   const folder = await timed("writeMs", "CheckpointFailed", async () => {
     const part = await store.begin(key);
     await runsc.checkpoint(sandbox.id, part, signal);
@@ -110,10 +80,10 @@ async function writeImage(order: CaptureOrder, doors: Doors, deadline: Deadline)
     capturedAt: clock.now().toISOString(),
     durations,
   };
-  await timed("syncMs", "CheckpointFailed", async () => {
-    await store.describe(key, description);
-    checkTime();
-    await store.complete(key);
+  await timed("syncMs", "CheckpointFailed", () => store.describe(key, description));
+  // Not left half-way: an image must not get its name after the capture has failed.
+  await store.complete(key).catch((cause: unknown) => {
+    throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });
   });
   return description;
 }

@@ -68,6 +68,7 @@ describe("a Pod that cannot be captured", () => {
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],
     ["AlreadyCaptured", { isCapturedElsewhere: true }],
     ["RunscMissing", { runscVersion: undefined }],
+    ["SizeUnknown", { sandbox: { ...sandbox, memoryBytes: undefined } }],
     ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0 } }],
     ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20 } }],
   ])("is refused as %s", (reason, changes) => {

@@ -13,6 +13,7 @@ export const refusalReasons = [
   "ForeignShim",
   "AlreadyCaptured",
   "RunscMissing",
+  "SizeUnknown",
   "StoreFull",
   "DiskFull",
 ] as const;
@@ -30,6 +31,10 @@ export interface Refusal {
 
 /** gVisor writes a little more than the memory of the Pod. */
 const besidesMemoryBytes = 16 * 1_048_576;
+
+/** What the image of a Pod will take. */
+export const imageBytesOf = ({ sandbox }: Pick<Observed, "sandbox">): number =>
+  (sandbox?.memoryBytes ?? 0) + besidesMemoryBytes;
 
 /** Why the Pod of an image cannot be captured; undefined: it can. */
 export function refusalOf(observed: Observed): Refusal | undefined {
@@ -67,7 +72,10 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
 }
 
 function refusalOfRoom({ limits, room, sandbox }: Observed): Refusal | undefined {
-  const wantedBytes = (sandbox?.memoryBytes ?? 0) + besidesMemoryBytes;
+  if (sandbox?.memoryBytes === undefined) {
+    return { reason: "SizeUnknown", message: "the agent may not see how much memory the Pod has" };
+  }
+  const wantedBytes = imageBytesOf({ sandbox });
   if (limits.maxStoreBytes > 0 && room.usedBytes + wantedBytes > limits.maxStoreBytes) {
     return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
   }

@@ -1,4 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+
+/** The files in which gVisor keeps the memory of a Pod, and what the Pod has written to a root file system in memory. */
+const memoryFile = /(?:^|\/)(?:memfd:runsc-memory|\.gvisor\.filestore)[^/]*$/;
+/** Unlike the size of such a file, what it takes. */
+const blockBytes = 512;
 
 /** The processes of the node, and its clock. */
 export class Processes {
@@ -19,11 +24,42 @@ export class Processes {
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1] ?? 0);
   }
 
-  /** The memory that a process has, also where the kernel has swapped it out. */
-  memoryBytesOf(pid: number): number {
+  /**
+   * The memory of a sentry and of its Pod, also where the kernel has swapped it out. That of the Pod is in files without a
+   * name, which are mapped only in part. Undefined if these files cannot be seen.
+   */
+  sentryBytesOf(pid: number): number | undefined {
+    const inFiles = this.#memoryFileBytesOf(pid);
+    return inFiles === undefined ? undefined : inFiles + this.#ownBytesOf(pid);
+  }
+
+  /** Without what it shares with others: the files of the Pod's memory are counted by themselves. */
+  #ownBytesOf(pid: number): number {
     const status = this.#read(`${pid}/status`);
-    const kilobytes = [...status.matchAll(/^Vm(?:RSS|Swap):\s+(\d+) kB$/gm)].map(([, count]) => Number(count));
+    const fields = [...status.matchAll(/^(VmRSS|VmSwap|RssShmem):\s+(\d+) kB$/gm)];
+    const kilobytes = fields.map(([, name, count]) => (name === "RssShmem" ? -Number(count) : Number(count)));
     return kilobytes.reduce((sum, count) => sum + count, 0) * 1_024;
+  }
+
+  #memoryFileBytesOf(pid: number): number | undefined {
+    const folder = `${this.#folder}/${pid}/fd`;
+    try {
+      const files = readdirSync(folder).map((name) => this.#memoryFile(`${folder}/${name}`));
+      const sizes = new Map(files.flatMap((file) => (file ? [[`${file.dev} ${file.ino}`, file.blocks]] : [])));
+      return [...sizes.values()].reduce((sum, blocks) => sum + blocks, 0) * blockBytes;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** @throws an error with the code EACCES if this process may not see it. */
+  #memoryFile(path: string) {
+    try {
+      return memoryFile.test(readlinkSync(path)) ? statSync(path) : undefined;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
   }
 
   /** Milliseconds since the node was started. Unlike a monotonic clock, it goes on while the machine is suspended. */

@@ -14,7 +14,8 @@ export interface PodSandbox {
   readonly isOurs: boolean;
   /** The names of the containers that gVisor has. */
   readonly containers: readonly string[];
-  readonly memoryBytes: number;
+  /** What an image of it takes at least; undefined if it cannot be seen. */
+  readonly memoryBytes: number | undefined;
 }
 
 /** The parts that are read of a state file of runsc. */
@@ -63,7 +64,7 @@ export class Sandboxes {
       isPaused: state.status === "paused",
       isOurs: parent[0]?.split("/").at(-1)?.startsWith(shim) === true,
       containers: await this.#namesOf(containers),
-      memoryBytes: sentry === undefined ? 0 : this.#processes.memoryBytesOf(sentry),
+      memoryBytes: sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry),
     };
   }
 

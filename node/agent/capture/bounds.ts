@@ -1,0 +1,80 @@
+import { onAbort } from "../../../lib/guard/on-abort.ts";
+import type { Doors } from "../doors/doors.ts";
+import { CaptureFailed } from "./capture-failed.ts";
+
+export interface BoundsOrder {
+  /** Milliseconds from the freeze to the whole image. */
+  readonly limitMs: number;
+  /** The folder whose disk counts, and what must stay free on it. */
+  readonly storeRoot: string;
+  readonly minFreeBytes: number;
+  /** Whether the Pod is being deleted. It ends a freeze, and nothing else. */
+  readonly isDeleted: () => boolean;
+}
+
+/** How often the disk and the Pod are looked at. A fast disk takes 500 MB meanwhile. */
+const lookMs = 250;
+
+/** What ends a capture that takes too long or too much. */
+export class Bounds implements Disposable {
+  /** The Pod may be about to stop. */
+  isFreezing = true;
+  readonly #order: BoundsOrder;
+  readonly #doors: Pick<Doors, "clock" | "files" | "processes">;
+  readonly #stop = new AbortController();
+  readonly #over = new AbortController();
+  readonly #deadlineMs: number;
+
+  constructor(order: BoundsOrder, doors: Pick<Doors, "clock" | "files" | "processes">) {
+    this.#order = order;
+    this.#doors = doors;
+    this.#deadlineMs = doors.processes.uptimeMs() + order.limitMs;
+    void this.#watch();
+  }
+
+  /** Aborted with a CaptureFailed. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** A machine that was suspended meanwhile has counted on, and its timers have not. @throws CaptureFailed */
+  check(): void {
+    if (this.#doors.processes.uptimeMs() >= this.#deadlineMs) this.#endLate();
+    this.signal.throwIfAborted();
+  }
+
+  /** Waits for one part of the work, but not beyond the bounds: nothing may hold a worker for ever. */
+  async hold<T>(work: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    using _leaving = onAbort(this.signal, () => reject(this.signal.reason));
+    return await Promise.race([work, promise]);
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort();
+  }
+
+  #endLate(): void {
+    this.#stop.abort(new CaptureFailed("DeadlineExceeded", `it took longer than ${this.#order.limitMs} ms`));
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#doors;
+    using _timer = clock.after(this.#order.limitMs, () => this.#endLate());
+    while (!this.#over.signal.aborted && !this.signal.aborted) {
+      await clock.sleep(Math.min(lookMs, this.#order.limitMs), this.#over.signal).catch(() => {});
+      if (!this.#over.signal.aborted) await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { isDeleted, minFreeBytes, storeRoot } = this.#order;
+    if (this.isFreezing && isDeleted()) {
+      this.#stop.abort(new CaptureFailed("FreezeFailed", "the Pod was deleted before it was frozen"));
+    }
+    const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
+    if (freeBytes < minFreeBytes) {
+      this.#stop.abort(new CaptureFailed("DiskFull", "the disk of this node has less left than --min-free-bytes"));
+    }
+  }
+}
