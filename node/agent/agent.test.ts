@@ -1,9 +1,16 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { type LabAgent, type LabAgentOptions, LabApi, startLabAgent } from "../../test/support/labs/mortal-agent.ts";
 import { imageOf, NodeLab, podOf, stateOf } from "../../test/support/labs/node-lab.ts";
 import { Files } from "./doors/files.ts";
+
+const clockParts: Omit<Clock, "after"> = {
+  now: () => systemClock.now(),
+  ticksMs: () => systemClock.ticksMs(),
+  sleep: (delayMs, signal) => systemClock.sleep(delayMs, signal),
+};
 
 const image = (file: string) => `images/default/guest/g1/${file}`;
 
@@ -112,6 +119,34 @@ describe("a capture", () => {
     expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
     expect(world.lab.files()).toEqual([]);
     expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
+  it("that fails while gVisor still writes is thawed once, however long that takes", async () => {
+    const after: Clock["after"] = (delayMs, task) => systemClock.after(delayMs === 10_000 ? 20 : delayMs, task);
+    await using world = await open({ clock: { ...clockParts, after } });
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 30 }));
+    using _failure = world.lab.letFail("checkpoint", "fails");
+    const hang = world.lab.letFail("resume", "hangs");
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed" });
+    expect(stateOf(world.pod.sentry)).toBe("T");
+    hang[Symbol.dispose]();
+    await world.settle();
+    expect(world.lab.calls("resume")).toBe(1);
+    expect(stateOf(world.pod.sentry)).toBe("T");
+  });
+
+  it("whose thaw was ordered by an agent that has ended ends with its Pod", async () => {
+    await using world = await open();
+    using _failure = world.lab.letFail("checkpoint", "fails");
+    using _hang = world.lab.letFail("resume", "fails");
+    await expect(world.capture()).rejects.toThrow("resume");
+    const next = startLabAgent(world.lab, world.api);
+    await next.settle();
+    expect(world.lab.calls("resume")).toBe(1);
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "CheckpointFailed" });
+    expect(world.lab.files()).toEqual([]);
   });
 
   it("whose freeze never ends is given up at its limit, and the Pod ends: it may be half frozen", async () => {

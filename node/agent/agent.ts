@@ -4,6 +4,7 @@ import type { Pod } from "../../api/kinds/pod.ts";
 import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
+import { Thaws } from "./capture/thaws.ts";
 import { conclude } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
@@ -12,7 +13,7 @@ import { useOf } from "./decide/use.ts";
 import { observe } from "./observe.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
-export interface AgentParts extends ApplyParts {
+export interface AgentParts extends Omit<ApplyParts, "thaws"> {
   /** Writes a status to the API. Rejects if the object has changed since it was read. */
   readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
 }
@@ -27,12 +28,14 @@ const slowAfterMs = 30_000;
 const unfitMs = 5_000;
 /** The controller deletes a captured Pod at once. */
 const deletedWithinMs = 60_000;
+/** How often the agent looks whether gVisor has let a Pod go on. */
+const thawingMs = 1_000;
 /** The API takes no longer ones. */
 const longestMessage = 1_000;
 
 /** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */
 export class Agent {
-  readonly #parts: AgentParts;
+  readonly #parts: AgentParts & ApplyParts;
   /** The bytes that captures in progress will take. */
   readonly #promised = new Map<string, number>();
   /** When this agent saw first that the Pod of an image is being deleted. */
@@ -41,7 +44,7 @@ export class Agent {
   readonly #frozen = new Map<string, "seen" | "logged">();
 
   constructor(parts: AgentParts) {
-    this.#parts = parts;
+    this.#parts = { ...parts, thaws: new Thaws(parts.doors.runsc) };
   }
 
   frozenPods(): number {
@@ -101,6 +104,7 @@ export class Agent {
 
   #nextLookMs(observed: Observed): number | undefined {
     const { disk, endingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
+    if (observed.isThawing) return thawingMs;
     if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);

@@ -4,6 +4,7 @@ import { capture } from "./capture/capture.ts";
 import { CaptureFailed } from "./capture/capture-failed.ts";
 import { explainCause } from "./capture/explain-cause.ts";
 import { giveUp } from "./capture/give-up.ts";
+import type { Thaws } from "./capture/thaws.ts";
 import type { Step } from "./decide/decide.ts";
 import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
@@ -15,12 +16,13 @@ export interface ApplyParts {
   readonly doors: Doors;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
+  readonly thaws: Thaws;
   readonly view: View;
   readonly limits: StoreLimits;
   readonly storeRoot: string;
 }
 
-/** runsc takes 15 ms to let a Pod go on. */
+/** runsc takes 15 ms to let a Pod go on, unless gVisor still writes its memory. A worker waits no longer. */
 const thawLimitMs = 10_000;
 
 /** Takes one step on the node. */
@@ -45,7 +47,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "finalize":
       return tombstone && (await records.finalize(tombstone));
     case "end-sentry":
-      parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a deleted Pod");
+      parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
       return sandbox && (await parts.doors.sandboxes.end(sandbox));
     case "remove-image":
       return await store.removeImage(key);
@@ -79,10 +81,14 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
   }
 }
 
-async function thaw({ key }: Observed, sandbox: PodSandbox | undefined, { doors, log }: ApplyParts): Promise<void> {
-  if (!sandbox) return;
-  const late = new AbortController();
-  using _timer = doors.clock.after(thawLimitMs, () => late.abort());
-  await doors.runsc.resume(sandbox.id, late.signal);
+/** The order is written down before it is given: another agent must not repeat it. */
+async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, parts: ApplyParts): Promise<void> {
+  if (!sandbox || !failed) return;
+  const { doors, log, thaws } = parts;
+  await doors.records.writeFailed({ ...failed, isThawing: true });
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
+  const is = await Promise.race([late, thaws.start(sandbox.id)]);
+  if (is === "late") return log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
   log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
 }

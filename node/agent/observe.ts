@@ -2,6 +2,7 @@ import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { memoryImageAnnotation } from "../../api/rules/keys.ts";
+import type { Thaws } from "./capture/thaws.ts";
 import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
@@ -21,6 +22,7 @@ export interface ObserveParts {
   readonly limits: StoreLimits;
   /** The folder whose disk counts. */
   readonly storeRoot: string;
+  readonly thaws: Pick<Thaws, "has">;
   /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
   readonly endingMs: (pod: Stored<Pod> | undefined) => number;
 }
@@ -35,6 +37,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
   const isNamed = podUID !== undefined && isUid(podUID);
   const other = isNamed && !tombstone ? await records.tombstoneOf(podUID) : undefined;
   const pod = isNamed ? view.podByUid(podUID) : undefined;
+  const sandbox = isNamed ? await sandboxes.ofPod(podUID) : undefined;
   const byName = view.podByName(key.namespace, key.pod);
   const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[memoryImageAnnotation] === key.image;
   const marked = disk.marks.find(({ name }) => name === "")?.pod ?? "";
@@ -49,7 +52,8 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     pod,
     endingMs: parts.endingMs(pod),
     user: isUser ? byName : undefined,
-    sandbox: isNamed ? await sandboxes.ofPod(podUID) : undefined,
+    sandbox,
+    isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     isUserInGvisor: isUid(marked) && (await sandboxes.ofPod(marked))?.sentry !== undefined,
     disk,
     tombstone,

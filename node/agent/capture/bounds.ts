@@ -47,6 +47,7 @@ export class Bounds implements Disposable {
   async hold<T>(work: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     using _leaving = onAbort(this.signal, () => reject(this.signal.reason));
+    if (this.signal.aborted) reject(this.signal.reason);
     return await Promise.race([work, promise]);
   }
 

@@ -42,7 +42,15 @@ const mark = (name: string, outcome: Mark["outcome"], writtenMs = 1_000): Mark =
 
 /** A Pod that runs in gVisor and can be captured. */
 const usual: Observed = {
-  ...{ key, nodeName: "node-1", nowMs: 2_000, podUID, isUserInGvisor: false, isCapturedElsewhere: false },
+  ...{
+    key,
+    nodeName: "node-1",
+    nowMs: 2_000,
+    podUID,
+    isUserInGvisor: false,
+    isThawing: false,
+    isCapturedElsewhere: false,
+  },
   ...{ endingMs: 0, user: undefined, tombstone: undefined, failed: undefined, runscVersion: "v1" },
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
@@ -116,6 +124,20 @@ describe("a capture", () => {
     const disk = { ...usual.disk, image: { ...image, podUID: "another" } };
     expect(conclude({ ...usual, disk })).toEqual({ preflight: { capturable: true } });
     expect(decide({ ...usual, disk })).toBe("remove-image");
+  });
+});
+
+describe("a Pod whose capture has failed", () => {
+  const failed = { ...key, podUID, reason: "DeadlineExceeded", message: "" };
+  const frozen = { ...usual, failed, sandbox: { ...sandbox, isPaused: true } };
+
+  it("is thawed once, and nothing happens to it while gVisor has not answered", () => {
+    expect(decide(frozen)).toBe("thaw");
+    expect(decide({ ...frozen, failed: { ...failed, isThawing: true }, isThawing: true })).toBeUndefined();
+  });
+
+  it("ends if a thaw of it has been ordered and nobody waits for the answer", () => {
+    expect(decide({ ...frozen, failed: { ...failed, isThawing: true } })).toBe("end-sentry");
   });
 });
 

@@ -24,10 +24,14 @@ export function decide(observed: Observed): Step | undefined {
 }
 
 /** A capture has failed. First the image goes, then the tombstone, then the Pod runs again, then the API is told. */
-function decideFailed({ disk, memoryImage, sandbox, tombstone }: Observed): Step | undefined {
+function decideFailed({ disk, failed, isThawing, memoryImage, sandbox, tombstone }: Observed): Step | undefined {
   if (disk.image || disk.isPartial) return "remove-image";
   if (tombstone) return "remove-tombstone";
-  if (sandbox?.sentry && sandbox.isPaused) return "thaw";
+  if (sandbox?.sentry && sandbox.isPaused) {
+    if (isThawing) return undefined;
+    // Nobody knows whether gVisor still has the order to let it go on. A second one could end the kernel of the Pod at any time.
+    return failed?.isThawing ? "end-sentry" : "thaw";
+  }
   return !memoryImage || memoryImage.status?.phase === "Failed" ? "remove-failed" : undefined;
 }
 

@@ -35,6 +35,8 @@ export interface Observed extends RecordsOfImage {
   readonly user: Stored<Pod> | undefined;
   /** What gVisor has of the captured Pod. */
   readonly sandbox: PodSandbox | undefined;
+  /** Whether this agent waits for gVisor to let it go on. */
+  readonly isThawing: boolean;
   /** Whether gVisor has the Pod that the marks name. */
   readonly isUserInGvisor: boolean;
   readonly disk: OnDisk;

@@ -35,8 +35,9 @@ export class Runsc {
     await this.#run(["pause", sandbox], signal);
   }
 
-  async resume(sandbox: string, signal: AbortSignal): Promise<void> {
-    await this.#run(["resume", sandbox], signal);
+  /** Never cut off: gVisor would still do it, and nobody would know when. */
+  async resume(sandbox: string): Promise<void> {
+    await this.#run(["resume", sandbox]);
   }
 
   /** Writes the memory of a paused Pod into a folder. The Pod stays paused. */
@@ -57,12 +58,12 @@ export class Runsc {
   }
 
   /** Returns what runsc has printed. It gets SIGKILL when the signal is aborted. */
-  #run(args: readonly string[], signal: AbortSignal): Promise<string> {
+  #run(args: readonly string[], signal?: AbortSignal): Promise<string> {
     const { program, root } = this.#settings;
     return new Promise((resolve, reject) => {
       const child = spawn(program, [`--root=${root}`, ...args], {
         stdio: ["ignore", "pipe", "pipe"],
-        signal,
+        ...(signal && { signal }),
         killSignal: "SIGKILL",
       });
       let output = "";

@@ -17,6 +17,8 @@ export interface FailedCapture extends ImageKey {
   readonly podUID: string;
   readonly reason: string;
   readonly message: string;
+  /** Whether the thaw has begun. A thaw is never tried twice. */
+  readonly isThawing?: boolean;
 }
 
 export interface RecordsOfImage {

@@ -8,6 +8,7 @@ if [ "$command" = --version ]; then
   echo "runsc version v0.0.0-test"
   exit
 fi
+printf . >> "$root/$command.calls"
 state="$root/${id}_sandbox:$id.state"
 text=$(<"$state")
 [[ $text =~ \"pid\":([0-9]+) ]] && pid=${BASH_REMATCH[1]}

@@ -101,6 +101,11 @@ export class NodeLab implements AsyncDisposable {
     return readText(join(this.runsc.root, `memory-of-${id}`));
   }
 
+  /** How often a command of runsc was called. */
+  calls(command: "pause" | "resume" | "checkpoint"): number {
+    return readText(join(this.runsc.root, `${command}.calls`)).length;
+  }
+
   letFail(command: "pause" | "resume" | "checkpoint", how: "fails" | "hangs", message = ""): Disposable {
     const path = join(this.runsc.root, `${command}.${how}`);
     writeFileSync(path, message);
