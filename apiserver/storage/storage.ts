@@ -3,7 +3,7 @@ import { byCodeUnits } from "../../lib/data/by-code-units.ts";
 import { reportUnexpected } from "../../lib/guard/guard.ts";
 import { deepFreeze } from "../json-values.ts";
 
-/** An object as stored: frozen, shared by all readers, and encoded once for all of them. */
+/** An object as stored: frozen, shared by all readers, and encoded once for all of them, when the first one asks. */
 export interface Entry {
   readonly object: Stored<KubeObject>;
   readonly json: string;
@@ -60,7 +60,7 @@ export class Storage {
     this.#record = record;
     this.#version = state.version;
     for (const { resource, object } of state.objects) {
-      const entry = { object: deepFreeze(object), json: JSON.stringify(object) };
+      const entry = new FrozenEntry(object);
       this.#collection(resource).byKey.set(keyOf(object), entry);
       this.#index({ resource, entry });
     }
@@ -199,5 +199,19 @@ export class Storage {
 function entryAt(object: KubeObject, version: number): Entry {
   const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
   // The caller has set its name, uid and creation time.
-  return { object: deepFreeze(stored) as Stored<KubeObject>, json: JSON.stringify(stored) };
+  return new FrozenEntry(stored as Stored<KubeObject>);
+}
+
+class FrozenEntry implements Entry {
+  readonly object: Stored<KubeObject>;
+  #json: string | undefined;
+
+  constructor(object: Stored<KubeObject>) {
+    this.object = deepFreeze(object);
+  }
+
+  get json(): string {
+    this.#json ??= JSON.stringify(this.object);
+    return this.#json;
+  }
 }
