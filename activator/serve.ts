@@ -192,7 +192,7 @@ function proxyOptions<I extends Incoming>(
     trace: record.trace,
     responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),
     use,
-    ...(isAnew && { started: "anew" }),
+    started: isAnew ? "anew" : undefined,
     onFirstByte: () => record.firstByte(),
     onOpen(connection) {
       const onEnded = (listener: () => void) => incoming.onEnded(listener);

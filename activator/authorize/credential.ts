@@ -58,7 +58,8 @@ function fromCookie({ headers }: RequestHead, { cookieName }: CredentialNames): 
 
 /** The token of `Authorization: Bearer TOKEN`; undefined when the header is absent, of another form, or repeated. */
 export function bearerOf(head: RequestHead): string | undefined {
-  const [value, ...more] = headerValues(head.headers, "authorization");
-  if (value === undefined || more.length > 0) return undefined;
+  const values = headerValues(head.headers, "authorization");
+  const [value] = values;
+  if (value === undefined || values.length > 1) return undefined;
   return /^bearer\s+(\S+)$/i.exec(value.trim())?.[1];
 }

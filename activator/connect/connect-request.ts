@@ -78,7 +78,9 @@ export function resolveNow(
   firstUid: string | undefined,
   { cluster, clock, fences, options }: Pick<ConnectDeps, "cluster" | "clock" | "fences" | "options">,
 ): Resolution {
-  const silentMs = cluster.silentMs();
+  const now = clock.now();
+  const nowMs = clock.ticksMs();
+  const silentMs = cluster.silentMs({ wallMs: now.getTime(), ticksMs: nowMs });
   if (silentMs > longestSilenceMs) return { is: "refused", error: new ActivatorError("ClusterUnseen") };
   if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
   const sandbox = cluster.sandbox(to.namespace, to.name);
@@ -92,8 +94,8 @@ export function resolveNow(
     pod: sandbox && cluster.podOf(sandbox),
     fences: fences.of(sandbox?.metadata.uid ?? ""),
     ignored: isIgnored(head, sandbox?.spec.autoSuspension),
-    now: clock.now(),
-    nowMs: clock.ticksMs(),
+    now,
+    nowMs,
     sightings: cluster,
     validForMs: longestSilenceMs - silentMs,
   });

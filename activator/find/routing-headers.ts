@@ -45,8 +45,9 @@ function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): stri
 
 /** It is not checked: what is no UID matches none. */
 function readUid(headers: readonly HeaderPair[]): string | undefined {
-  const [uid = "", ...more] = headerValues(headers, "x-sandbox-uid");
-  return uid.length > uidCharactersMax || more.length > 0 ? undefined : ownText(uid.trim()) || undefined;
+  const values = headerValues(headers, "x-sandbox-uid");
+  const uid = values.length === 1 ? values[0]?.trim() : undefined;
+  return uid === undefined || uid === "" || uid.length > uidCharactersMax ? undefined : ownText(uid);
 }
 
 function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCode): string | undefined {

@@ -23,7 +23,6 @@ export class Idle implements Watched {
   readonly inPort = new Link<Idle>(this);
   readonly inSaid = new Link<Idle>(this);
   readonly inPod = new Link<Idle>(this);
-  readonly inAll = new Link<Idle>(this);
   /** Set while idle. */
   shelf: PortShelf<Idle> | undefined;
   /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
@@ -53,7 +52,6 @@ export class Idle implements Watched {
     this.inPort.leave();
     this.inSaid.leave();
     this.inPod.leave();
-    this.inAll.leave();
   }
 
   isGood(now: ClockReading): boolean {

@@ -43,6 +43,8 @@ interface Shared<T> {
 export class IdleShares<T> implements Shared<T> {
   readonly #namespaces = new Map<string, IdleOfNamespace<T>>();
   readonly #ranking = new Ranking<IdleOfNamespace<T>>();
+  /** The one that became empty last is kept: under load the idle connections of a busy sandbox are none again and again. */
+  #lastEmptied: IdleOfNamespace<T> | undefined;
   #size = 0;
 
   get size(): number {
@@ -55,10 +57,10 @@ export class IdleShares<T> implements Shared<T> {
 
   /** The number of namespaces with idle connections. */
   get namespaces(): number {
-    return this.#namespaces.size;
+    return this.#namespaces.size - (this.#lastEmptied?.size === 0 ? 1 : 0);
   }
 
-  /** Those of this namespace; it is known from its first to its last one. */
+  /** Those of this namespace. The caller asks again after its last one. */
   of(name: string): IdleOfNamespace<T> {
     const known = this.#namespaces.get(name);
     if (known) return known;
@@ -70,7 +72,13 @@ export class IdleShares<T> implements Shared<T> {
   changed(namespace: IdleOfNamespace<T>, by: 1 | -1): void {
     this.#size += by;
     this.#ranking.move(namespace.rank, namespace.size);
-    if (namespace.size === 0) this.#namespaces.delete(namespace.name);
+    if (namespace.size === 0) this.#emptied(namespace);
+  }
+
+  #emptied(namespace: IdleOfNamespace<T>): void {
+    const before = this.#lastEmptied;
+    if (before && before !== namespace && before.size === 0) this.#namespaces.delete(before.name);
+    this.#lastEmptied = namespace;
   }
 }
 

@@ -62,4 +62,8 @@ export class ByAddress<T> {
   get pods(): number {
     return this.#pods.size;
   }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (const addresses of this.#pods.values()) yield* addresses.values();
+  }
 }

@@ -1,13 +1,12 @@
 import type { Clock } from "../../lib/time/clock.ts";
-import { readClocks } from "../../lib/time/clock-jumps.ts";
+import { type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { RequestHead } from "../request.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import { Sweep } from "../sweep.ts";
 import { Idle, isUsable } from "./idle-connection.ts";
 import type { IdleLimits } from "./idle-limits.ts";
-import { IdleList } from "./idle-list.ts";
 import { IdleShares } from "./idle-shares.ts";
-import { ByAddress, type Place, type PodAddress } from "./place.ts";
+import { ByAddress, isSamePlace, type Place, type PodAddress } from "./place.ts";
 import { PodShelf, PortShelf, restingMax } from "./shelf.ts";
 
 /** How long an idle connection is kept if the server states no timeout, in milliseconds. Common servers close after 5 s. */
@@ -15,6 +14,8 @@ const unsaidLifeMs = 4_000;
 /** The fraction of a server's stated timeout that is used: its clock began before ours, and its FIN needs time to arrive. */
 const trustedShare = 0.5;
 const longestLifeMs = 90_000;
+/** A connection that becomes idle may get a reading of the clocks that is older by this, in milliseconds: it seems idle for longer. */
+const readingAgeMaxMs = 100;
 
 /** A repeated request of these methods changes nothing (RFC 9110, 9.2.1), so its loss on a closing connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -33,25 +34,29 @@ export class Pool {
   readonly #clock: Clock;
   readonly #sweep: Sweep;
   readonly #limits: IdleLimits;
-  readonly #all = new IdleList<Idle>();
   readonly #shares = new IdleShares<Idle>();
   readonly #pods = new ByAddress<PodShelf<Idle>>();
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
+  /** The port that was used last: a request asks for its port again and again. */
+  #last: PortShelf<Idle> | undefined;
+  #reading: ClockReading;
   #evicted = 0;
 
   constructor(limits: IdleLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
     this.#sweep = new Sweep(clock);
+    this.#reading = readClocks(clock);
   }
 
   /** The most recently used connection, if it is safe for this request; undefined: a new connection is needed. */
   take(place: Place, head: RequestHead): WireSocket | undefined {
     if (head.upgrade || head.grpc) return undefined; // gRPC needs connections of HTTP/2
-    const shelf = this.#pods.get(place)?.ports.get(place.port);
+    const shelf = this.#known(place);
     if (!shelf) return undefined;
     const now = readClocks(this.#clock);
+    this.#reading = now;
     const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
     for (let newest = safe.newest; newest; newest = safe.newest) {
       const { value } = newest;
@@ -85,17 +90,17 @@ export class Pool {
     const { place } = shelf;
     shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
-    const now = readClocks(this.#clock);
-    const nowMs = now.ticksMs;
+    const nowMs = this.#clock.ticksMs();
     const mayRest = isUsable(socket) && this.#limits.perPort > 0 && lifeMs > 0 && !shelf.pod.isLost;
     if (!mayRest || shelf.makesRoom(nowMs)) {
       socket.destroy();
       return this.#forgetEmpty(place);
     }
     const entry = this.#entryOf(socket, place);
-    entry.rest(now, lifeMs, saidMs !== undefined);
+    if (nowMs - this.#reading.ticksMs > readingAgeMaxMs) this.#reading = readClocks(this.#clock);
+    entry.rest(this.#reading, lifeMs, saidMs !== undefined);
     entry.hadBody = hadBody;
-    this.#shelve(entry, nowMs);
+    this.#shelve(entry, shelf, nowMs);
     this.#sweep.add(entry);
     socket.readOn(); // reading detects the far side's close
   }
@@ -107,6 +112,7 @@ export class Pool {
     shelf.isLost = true; // requests in progress may still want to keep theirs
     for (const entry of shelf.idle) this.#close(entry);
     this.#pods.delete(address);
+    this.#last = undefined;
   }
 
   /** The number of Pods with connections, idle or in use. */
@@ -122,7 +128,7 @@ export class Pool {
   /** The number of idle connections. */
   get size(): number {
     let open = 0;
-    for (const { socket } of this.#all) if (isUsable(socket)) open += 1;
+    for (const { idle } of this.#pods) for (const { socket } of idle) if (isUsable(socket)) open += 1;
     return open;
   }
 
@@ -132,7 +138,7 @@ export class Pool {
   }
 
   [Symbol.dispose](): void {
-    for (const entry of this.#all) this.#close(entry);
+    for (const { idle } of this.#pods) for (const entry of idle) this.#close(entry);
     this.#sweep[Symbol.dispose]();
   }
 
@@ -148,26 +154,31 @@ export class Pool {
     if (idle.oldest && idle.size > max) this.#release(idle.oldest.value);
   }
 
-  #shelve(entry: Idle, nowMs: number): void {
-    const { place } = entry;
+  #shelve(entry: Idle, ofPort: PortShelf<Idle>, nowMs: number): void {
     const { perPort, perNamespace, total } = this.#limits;
-    const ofPort = this.#shelfOf(place);
     const { pod: ofPod } = ofPort;
     entry.shelf = ofPort;
     ofPort.idle.join(entry.inPort);
     if (entry.isSaid) ofPort.said.join(entry.inSaid);
     ofPod.idle.join(entry.inPod);
-    this.#all.join(entry.inAll);
     this.#trim(ofPort.idle, Math.min(perPort, ofPort.idleMax(nowMs)));
     this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
     this.#trim(ofPod.idle.namespace, perNamespace);
     this.#trim(this.#shares, total);
   }
 
+  #known(place: Place): PortShelf<Idle> | undefined {
+    const last = this.#last;
+    if (last && isSamePlace(last.place, place)) return last;
+    const known = this.#pods.get(place)?.ports.get(place.port);
+    if (known) this.#last = known;
+    return known;
+  }
+
   #shelfOf(place: Place): PortShelf<Idle> {
-    const { port } = place;
-    const known = this.#pods.get(place)?.ports.get(port);
+    const known = this.#known(place);
     if (known) return known;
+    const { port } = place;
     const pod = this.#pods.get(place) ?? new PodShelf<Idle>(place.namespace, this.#shares, this.#limits.perPod);
     const shelf = new PortShelf<Idle>(place, pod);
     this.#pods.set(place, pod);
@@ -211,7 +222,10 @@ export class Pool {
     const { port } = place;
     const pod = this.#pods.get(place);
     const shelf = pod?.ports.get(port);
-    if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
+    if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) {
+      pod?.ports.delete(port);
+      if (this.#last === shelf) this.#last = undefined;
+    }
     if (pod?.ports.size === 0) this.#pods.delete(place);
   }
 }

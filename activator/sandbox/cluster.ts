@@ -9,6 +9,7 @@ import { SetsByKey } from "../../lib/data/sets-by-key.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
 import { addressesOfPod, type PodAddress } from "../pod-connections/place.ts";
 import { ChangeSignal, type Changes, changesOf } from "./change-signal.ts";
 import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
@@ -45,8 +46,8 @@ export interface Cluster extends PodSightings {
   onSandboxChange(listener: (change: Change<SlimSandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
   podSeenMs(podUid: string): number | undefined;
-  /** Milliseconds since the last message of the API server, on the watch that has been silent longer. */
-  silentMs(): number;
+  /** Milliseconds since the last message of the API server, on the watch that has been silent longer. `now`: see `Informer`. */
+  silentMs(now?: ClockReading): number;
   /** Whether both first lists have succeeded. */
   readonly synced: boolean;
   /** Resolves at that moment; never if disposed of before. */
@@ -224,8 +225,8 @@ class WatchedCluster implements Cluster, Running {
     return this.#seen.get(podUid)?.sights;
   }
 
-  silentMs(): number {
-    return Math.max(this.#sandboxes.silentMs(), this.#pods?.silentMs() ?? 0);
+  silentMs(now: ClockReading = readClocks(this.#options.clock)): number {
+    return Math.max(this.#sandboxes.silentMs(now), this.#pods?.silentMs(now) ?? 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
+import type { ClockReading } from "../../lib/time/clock-jumps.ts";
 
 /** The current objects of a watch. They are shared and must not be changed. */
 export interface Store<T extends KubeObject, I extends string = never> {
@@ -40,9 +41,9 @@ export interface Informer<T extends KubeObject, I extends string = never> extend
   onChange(listener: (change: Change<T>) => void): Disposable;
   /**
    * Milliseconds since the API server last sent anything for this watch (an event, a bookmark, a list). Never too few, whatever
-   * waited in a socket; up to the interval of the beats too many.
+   * waited in a socket; up to the interval of the beats too many. `now`: for a caller that has read the clocks.
    */
-  silentMs(): number;
+  silentMs(now?: ClockReading): number;
   /** Undefined while the API server answers. */
   trouble(): Trouble | undefined;
 }

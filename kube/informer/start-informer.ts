@@ -53,7 +53,7 @@ export function startInformer<T extends KubeObject, I extends string = never>(
     store,
     synced: synced.promise,
     onChange: (listener) => feed.onChange(listener),
-    silentMs: () => reflection.silentMs(),
+    silentMs: (now) => reflection.silentMs(now),
     trouble: () => reflection.trouble(),
     failed: task.failed,
     [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
@@ -84,8 +84,7 @@ class Reflection<T extends KubeObject, I extends string> {
   }
 
   /** Monotonic time stands still while a machine is paused, so a jump counts as silence until a new list or watch. */
-  silentMs(): number {
-    const now = readClocks(this.#options.clock);
+  silentMs(now: ClockReading = readClocks(this.#options.clock)): number {
     const forMs = now.ticksMs - this.#received.ticksMs;
     if (!hasJumped(this.#received, now)) return forMs;
     this.#monitor?.endIfJumped(); // a corrected clock looks the same, and costs no more than this
