@@ -50,7 +50,7 @@ export class Idle implements Watched {
   use(): void {
     this.isIdle = false;
     this.inPort.leave();
-    this.inSaid.leave();
+    if (this.isSaid) this.inSaid.leave();
     this.inPod.leave();
   }
 

@@ -1,4 +1,5 @@
 import type { Pod } from "../../api/kinds/core.ts";
+import { SmallMap } from "../../lib/data/small-map.ts";
 import { canonicalIp } from "../find/ip-address.ts";
 
 /**
@@ -40,16 +41,16 @@ export function addressesOfPod({ status = {} }: Pod): readonly string[] {
 
 /** A value for each address of each Pod. In two levels, because a lookup for each request must join no texts. */
 export class ByAddress<T> {
-  readonly #pods = new Map<string, Map<string, T>>();
+  readonly #pods = new Map<string, SmallMap<string, T>>();
 
   get({ podUid, ip }: PodAddress): T | undefined {
     return this.#pods.get(podUid)?.get(ip);
   }
 
   set({ podUid, ip }: PodAddress, value: T): void {
-    const known = this.#pods.get(podUid);
-    if (known) known.set(ip, value);
-    else this.#pods.set(podUid, new Map([[ip, value]]));
+    const addresses = this.#pods.get(podUid) ?? new SmallMap<string, T>();
+    addresses.set(ip, value);
+    this.#pods.set(podUid, addresses);
   }
 
   delete({ podUid, ip }: PodAddress): void {

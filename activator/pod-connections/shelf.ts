@@ -1,3 +1,4 @@
+import { SmallMap } from "../../lib/data/small-map.ts";
 import { IdleList } from "./idle-list.ts";
 import { IdleOfPod, type IdleShares } from "./idle-shares.ts";
 import { type Place, placeOf } from "./place.ts";
@@ -35,7 +36,7 @@ abstract class Shelf<T> {
 export class PodShelf<T> extends Shelf<T> {
   /** Whether the Pod has lost the address: no connection is kept. */
   isLost = false;
-  readonly ports = new Map<number, PortShelf<T>>();
+  readonly ports = new SmallMap<number, PortShelf<T>>();
   readonly idle: IdleOfPod<T>;
 
   constructor(namespace: string, shares: IdleShares<T>, restingMax: number) {
