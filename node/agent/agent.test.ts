@@ -1,16 +1,37 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import { type Clock, systemClock, type Timer } from "../../lib/time/clock.ts";
 import { type LabAgent, type LabAgentOptions, LabApi, startLabAgent } from "../../test/support/labs/mortal-agent.ts";
 import { imageOf, NodeLab, podOf, stateOf } from "../../test/support/labs/node-lab.ts";
 import { Files } from "./doors/files.ts";
 
-const clockParts: Omit<Clock, "after"> = {
-  now: () => systemClock.now(),
-  ticksMs: () => systemClock.ticksMs(),
-  sleep: (delayMs, signal) => systemClock.sleep(delayMs, signal),
-};
+/** A clock that a test may move on, and whose timers may be faster. */
+class ShiftedClock implements Clock {
+  aheadMs = 0;
+  readonly #hurried: number;
+
+  /** A timer of `hurried` milliseconds ends at once. */
+  constructor(hurried = Number.NaN) {
+    this.#hurried = hurried;
+  }
+
+  now(): Date {
+    return new Date(systemClock.now().getTime() + this.aheadMs);
+  }
+
+  ticksMs(): number {
+    return systemClock.ticksMs() + this.aheadMs;
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    return systemClock.after(delayMs === this.#hurried ? 20 : delayMs, task);
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return systemClock.sleep(delayMs, signal);
+  }
+}
 
 const image = (file: string) => `images/default/guest/g1/${file}`;
 
@@ -122,8 +143,7 @@ describe("a capture", () => {
   });
 
   it("that fails while gVisor still writes is thawed once, however long that takes", async () => {
-    const after: Clock["after"] = (delayMs, task) => systemClock.after(delayMs === 10_000 ? 20 : delayMs, task);
-    await using world = await open({ clock: { ...clockParts, after } });
+    await using world = await open({ clock: new ShiftedClock(10_000) });
     world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 30 }));
     using _failure = world.lab.letFail("checkpoint", "fails");
     const hang = world.lab.letFail("resume", "hangs");
@@ -258,8 +278,8 @@ describe("a Pod that asks for an image", () => {
   const user = "5a0d0b0c-0000-4000-8000-000000000002";
 
   /** The old Pod is gone, and the next one asks for its memory. */
-  async function wake() {
-    const world = await open();
+  async function wake(options: LabAgentOptions = {}) {
+    const world = await open(options);
     await world.capture();
     await world.deletePod();
     world.api.setPods(podOf(world.lab, user, "g1"));
@@ -318,12 +338,53 @@ describe("a Pod that asks for an image", () => {
   );
 
   it("and ends before its restore is reported as interrupted, and the image is not used again", async () => {
-    await using world = await wake();
-    world.lab.mark("g1", { pod: user, outcome: "restoring" });
+    const clock = new ShiftedClock();
+    await using world = await wake({ clock });
+    world.lab.mark("g1", { pod: user, outcome: "restored" });
     world.api.setPods();
+    await world.settle();
+    expect(world.lab.has(image("image.json"))).toBe(true);
+    clock.aheadMs = 61_000;
     await world.settle();
     expect(world.api.image?.status?.restore).toMatchObject({ outcome: "Failed", reason: "RestoreInterrupted" });
     expect(world.lab.files()).toEqual([]);
+    expect(world.lab.has("images/default")).toBe(false);
+  });
+
+  it("keeps the image while gVisor restores it, although the watch does not show the Pod yet", async () => {
+    await using world = await wake();
+    const next = await world.lab.startPod({ uid: user });
+    world.lab.mark("g1", { pod: user, outcome: "restoring", container: next.id });
+    world.api.setPods();
+    await world.settle();
+    expect(world.lab.has(image("image.json"))).toBe(true);
+    expect(world.api.image?.status?.restore).toBeUndefined();
+  });
+
+  it("and gets a second sandbox, which starts anew, is reported as interrupted", async () => {
+    const clock = new ShiftedClock();
+    await using world = await wake({ clock });
+    world.lab.mark("g1", { pod: user, outcome: "restoring", container: "sandbox-that-ended" });
+    await world.lab.startPod({ uid: user });
+    clock.aheadMs = 61_000;
+    await world.settle();
+    expect(world.api.image?.status?.restore).toMatchObject({ podUID: user, reason: "RestoreInterrupted" });
+  });
+
+  it("and is half restored ends some time after its deletion", async () => {
+    const clock = new ShiftedClock();
+    await using world = await wake({ clock });
+    const next = await world.lab.startPod({ uid: user });
+    world.lab.mark("g1", { pod: user, outcome: "restored", container: next.id });
+    const pod = podOf(world.lab, user, "g1");
+    world.api.setPods({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:01Z" } });
+    await world.settle();
+    expect(stateOf(next.sentry)).not.toMatch(/^Z?$/);
+    clock.aheadMs = 41_000;
+    await world.settle();
+    await vi.waitFor(() => expect(stateOf(next.sentry)).toMatch(/^Z?$/), 5_000);
+    await world.settle();
+    expect(world.api.image?.status?.restore).toMatchObject({ podUID: user, reason: "RestoreInterrupted" });
   });
 });
 

@@ -38,7 +38,7 @@ export class Agent {
   readonly #parts: AgentParts & ApplyParts;
   /** The bytes that captures in progress will take. */
   readonly #promised = new Map<string, number>();
-  /** When this agent saw first that the Pod of an image is being deleted. */
+  /** When this agent saw first that a Pod of an image is being deleted. */
   readonly #endings = new Map<string, number>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
@@ -54,14 +54,14 @@ export class Agent {
   /** One pass over an image: one step on the node, or if there is none, one report. */
   async pass(text: string, signal: AbortSignal): Promise<Outcome> {
     const before = new Map(this.#promised);
-    const own = { endingMs: (pod: Stored<Pod> | undefined) => this.#endingMs(text, pod) };
+    const own = { endingMs: (role: string, pod: Stored<Pod> | undefined) => this.#endingMs(`${role} ${text}`, pod) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
     const observed = { ...found, room: this.#roomBeside(text, found.room, before) };
     const step = decide(observed);
     if (step) {
       await this.#apply(step, observed);
-      return { requeueAfterMs: step === "end-sentry" ? endingStepMs : 0 };
+      return { requeueAfterMs: step === "end-sentry" || step === "end-user-sentry" ? endingStepMs : 0 };
     }
     await this.#conclude(observed);
     return { requeueAfterMs: this.#nextLookMs(observed) };
@@ -103,23 +103,25 @@ export class Agent {
   }
 
   #nextLookMs(observed: Observed): number | undefined {
-    const { disk, endingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
+    const { disk, endingMs, memoryImage, nowMs, pod, sandbox, tombstone, user, userEndingMs, userSandbox } = observed;
     if (observed.isThawing) return thawingMs;
     if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
+    if (userEndingMs > 0 && userSandbox?.sentry) return Math.max(0, endedAfterMs(user) - userEndingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
     }
     if (memoryImage?.status?.preflight?.capturable === false && !memoryImage.status.phase) return unfitMs;
+    if (!user && disk.marks.length > 0 && !useOf(observed)) return slowRestoringMs;
     return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
   }
 
   /** By the clock of this process: that of the API server may differ. */
-  #endingMs(text: string, pod: Stored<Pod> | undefined): number {
+  #endingMs(of: string, pod: Stored<Pod> | undefined): number {
     const nowMs = this.#parts.doors.clock.ticksMs();
-    const sinceMs = this.#endings.get(text) ?? nowMs;
-    if (!pod || !isEnding(pod)) this.#endings.delete(text);
-    else this.#endings.set(text, sinceMs);
+    const sinceMs = this.#endings.get(of) ?? nowMs;
+    if (!pod || !isEnding(pod)) this.#endings.delete(of);
+    else this.#endings.set(of, sinceMs);
     return pod && isEnding(pod) ? Math.max(1, nowMs - sinceMs) : 0;
   }
 

@@ -27,7 +27,7 @@ const thawLimitMs = 10_000;
 
 /** Takes one step on the node. */
 export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
-  const { key, podUID = "", sandbox, tombstone } = observed;
+  const { key, podUID = "", sandbox, tombstone, userSandbox } = observed;
   const { records, store } = parts.doors;
   parts.log.debug({ image: textOf(key), pod: podUID, step }, "step");
   switch (step) {
@@ -49,6 +49,9 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "end-sentry":
       parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
       return sandbox && (await parts.doors.sandboxes.end(sandbox));
+    case "end-user-sentry":
+      parts.log.info({ image: textOf(key) }, "ending the sentry of a Pod that is half restored");
+      return userSandbox && (await parts.doors.sandboxes.end(userSandbox));
     case "remove-image":
       return await store.removeImage(key);
     case "remove-marks":

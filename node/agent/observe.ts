@@ -24,7 +24,7 @@ export interface ObserveParts {
   readonly storeRoot: string;
   readonly thaws: Pick<Thaws, "has">;
   /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
-  readonly endingMs: (pod: Stored<Pod> | undefined) => number;
+  readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined) => number;
 }
 
 export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
@@ -40,7 +40,8 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
   const sandbox = isNamed ? await sandboxes.ofPod(podUID) : undefined;
   const byName = view.podByName(key.namespace, key.pod);
   const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[memoryImageAnnotation] === key.image;
-  const marked = disk.marks.find(({ name }) => name === "")?.pod ?? "";
+  const user = isUser ? byName : undefined;
+  const marked = disk.marks.find(({ name }) => name === "")?.container ?? "";
   // Only a Pod that may be captured needs the size of the store, which takes a look at each file.
   const needsRoom = memoryImage !== undefined && !isEnding(pod) && !tombstone && !disk.image;
   return {
@@ -50,11 +51,12 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     memoryImage,
     podUID,
     pod,
-    endingMs: parts.endingMs(pod),
-    user: isUser ? byName : undefined,
+    endingMs: parts.endingMs("captured", pod),
+    user,
+    userEndingMs: parts.endingMs("user", user),
+    userSandbox: await sandboxes.withId(marked),
     sandbox,
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
-    isUserInGvisor: isUid(marked) && (await sandboxes.ofPod(marked))?.sentry !== undefined,
     disk,
     tombstone,
     failed,

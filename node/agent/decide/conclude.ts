@@ -36,8 +36,16 @@ function concludeUse(observed: Observed, status: MemoryImageStatus): MemoryImage
   if (!use) return undefined;
   const { podUID, outcome, reason, message, durationMs } = use;
   const restore = { podUID, outcome, durationMs, ...(reason !== undefined && { reason }) };
+  const lost = {
+    ...status,
+    phase: "Lost",
+    ...(reason !== undefined && { reason }),
+    ...(message && { message }),
+  } as const;
+  // A shim had only begun to write its mark, and nothing tells for which Pod.
+  if (podUID === "") return status.phase === "Lost" ? undefined : lost;
   if (outcome === "Restored") return { ...status, phase: "Restored", restore };
-  return { ...status, phase: "Lost", restore, ...(reason !== undefined && { reason }), ...(message && { message }) };
+  return { ...lost, restore };
 }
 
 function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {

@@ -37,7 +37,7 @@ const image: Description = {
 };
 
 const mark = (name: string, outcome: Mark["outcome"], writtenMs = 1_000): Mark => ({
-  ...{ name, pod: userUID, outcome, reason: "", beganMs: 400, writtenMs },
+  ...{ name, pod: userUID, container: "s2", outcome, reason: "", beganMs: 400, writtenMs },
 });
 
 /** A Pod that runs in gVisor and can be captured. */
@@ -51,7 +51,15 @@ const usual: Observed = {
     isThawing: false,
     isCapturedElsewhere: false,
   },
-  ...{ endingMs: 0, user: undefined, tombstone: undefined, failed: undefined, runscVersion: "v1" },
+  ...{
+    endingMs: 0,
+    userEndingMs: 0,
+    user: undefined,
+    userSandbox: undefined,
+    tombstone: undefined,
+    failed: undefined,
+    runscVersion: "v1",
+  },
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
   sandbox: { id: "s", sentry: 7, isPaused: false, isOurs: true, containers: ["main"], memoryBytes: 1_000 },
@@ -179,13 +187,49 @@ describe("a use of an image", () => {
     expect(useOf(whole)).toMatchObject({ outcome: "Restored", podUID: userUID, durationMs: 850 });
   });
 
-  it("that has not changed for 60 s counts as failed if gVisor does not have its Pod", () => {
+  it("that has not changed for 60 s counts as failed if gVisor does not have its sandbox", () => {
     const restoring = withMarks(mark("", "restoring"));
     const later = { ...restoring, nowMs: 62_000 };
     expect(useOf({ ...restoring, nowMs: 60_000 })).toBeUndefined();
-    expect(useOf({ ...later, isUserInGvisor: true })).toBeUndefined();
+    expect(useOf({ ...later, userSandbox: sandbox })).toBeUndefined();
     expect(useOf(later)).toMatchObject({ outcome: "Failed", reason: "RestoreInterrupted" });
-    expect(decide(later)).toBe("remove-image");
+    expect(decide(later)).toBeUndefined();
+    expect(decide({ ...later, memoryImage: undefined })).toBe("remove-image");
+  });
+
+  it("is not over because the watch does not show its Pod, or shows that it is being deleted", () => {
+    const restoring = { ...withMarks(mark("", "restoring")), userSandbox: sandbox };
+    expect(useOf({ ...restoring, user: undefined })).toBeUndefined();
+    expect(decide({ ...restoring, user: undefined, memoryImage: undefined })).toBeUndefined();
+    const ending = { ...restoring, user: podWith(userUID, { deletionTimestamp: "x" }) };
+    expect(useOf(ending)).toBeUndefined();
+    expect(useOf({ ...ending, userSandbox: undefined })).toMatchObject({ reason: "RestoreInterrupted" });
+  });
+
+  it("by a Pod that is being deleted and is half restored ends 10 s after its grace", () => {
+    const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
+    const half = { ...withMarks(mark("", "restored")), user, userSandbox: sandbox };
+    expect(decide({ ...half, userEndingMs: 15_000 })).toBeUndefined();
+    expect(decide({ ...half, userEndingMs: 15_001 })).toBe("end-user-sentry");
+    const marks = [mark("", "restored"), mark("main", "restored")];
+    expect(decide({ ...half, disk: { ...half.disk, marks }, userEndingMs: 15_001 })).toBeUndefined();
+  });
+
+  it("is told before its image goes, also if nothing tells for which Pod it was", () => {
+    const memoryImage = asked("Capture", { phase: "Captured" });
+    const observed = {
+      ...withMarks({ ...mark("", "restoring"), pod: "" }),
+      memoryImage,
+      user: undefined,
+      nowMs: 62_000,
+    };
+    expect(decide(observed)).toBeUndefined();
+    const told = conclude(observed);
+    expect(told).toMatchObject({ phase: "Lost", reason: "RestoreInterrupted" });
+    expect(told).not.toHaveProperty("restore");
+    const after = { ...observed, memoryImage: asked("Capture", { ...told }) };
+    expect(conclude(after)).toBeUndefined();
+    expect(decide(after)).toBe("remove-image");
   });
 
   it("does not happen as long as the Pod that asks has not begun, and the image stays", () => {

@@ -14,12 +14,15 @@ export type Step =
   /** Write down that the Pod must stay frozen: its image is about to go. */
   | "finalize"
   | "end-sentry"
+  /** The same for the Pod that uses the image. */
+  | "end-user-sentry"
   | "remove-image"
   | "remove-marks";
 
 /** The next step on the node; undefined: there is nothing to do, and the API may be told. */
 export function decide(observed: Observed): Step | undefined {
   if (observed.sandbox?.sentry && observed.endingMs > endedAfterMs(observed.pod)) return "end-sentry";
+  if (isHalfRestored(observed) && observed.userEndingMs > endedAfterMs(observed.user)) return "end-user-sentry";
   return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
 }
 
@@ -57,10 +60,16 @@ function mayCapture(observed: Observed): boolean {
 /** Whether nobody can or may restore from the image any more. */
 function isSpent(observed: Observed): boolean {
   const { disk, memoryImage, user } = observed;
-  if (useOf(observed)) return true;
-  if (!memoryImage) return isEnding(user);
-  return memoryImage.status?.phase === "Failed" || disk.image?.podUID !== memoryImage.spec.podUID;
+  if (!memoryImage) return useOf(observed) !== undefined || (disk.marks.length === 0 && isEnding(user));
+  const { phase, restore } = memoryImage.status ?? {};
+  // The verdict on a use needs the image, so it is told before the image goes.
+  if (restore !== undefined || phase === "Lost" || phase === "Failed") return true;
+  return disk.image?.podUID !== memoryImage.spec.podUID;
 }
+
+/** The rest of such a Pod waits for a container that does not come, so it may not end by itself. */
+const isHalfRestored = (observed: Observed): boolean =>
+  observed.userSandbox?.sentry !== undefined && useOf(observed)?.outcome !== "Restored";
 
 /** The image goes before its marks: an image without marks counts as unused. */
 function decideFiles(observed: Observed): Step | undefined {

@@ -37,8 +37,10 @@ export interface Observed extends RecordsOfImage {
   readonly sandbox: PodSandbox | undefined;
   /** Whether this agent waits for gVisor to let it go on. */
   readonly isThawing: boolean;
-  /** Whether gVisor has the Pod that the marks name. */
-  readonly isUserInGvisor: boolean;
+  /** What gVisor has of the sandbox that the marks name. */
+  readonly userSandbox: PodSandbox | undefined;
+  /** For how long this agent has seen that the next Pod is being deleted; 0: it is not. */
+  readonly userEndingMs: number;
   readonly disk: OnDisk;
   /** Whether another image of the same Pod is being captured, or is captured. */
   readonly isCapturedElsewhere: boolean;

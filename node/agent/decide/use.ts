@@ -10,7 +10,7 @@ export interface Use {
   readonly durationMs: number;
 }
 
-/** A restore whose Pod gVisor does not have, and whose marks have not changed for so long, was interrupted. */
+/** A restore whose sandbox gVisor does not have, and whose marks have not changed for so long, was interrupted. */
 const interruptedAfterMs = 60_000;
 
 /** Undefined if the image is not used, or the restore goes on. */
@@ -34,6 +34,16 @@ export function useOf(observed: Observed): Use | undefined {
   const wanted = ["", ...(disk.image?.containers ?? [])];
   const restored = disk.marks.filter(({ outcome }) => outcome === "restored").map(({ name }) => name);
   if (disk.marks.length === restored.length && wanted.every((name) => restored.includes(name))) return use("Restored");
-  const isOver = isEnding(user) || (!observed.isUserInGvisor && observed.nowMs - writtenMs > interruptedAfterMs);
-  return isOver ? use("Failed", "RestoreInterrupted", "the Pod ended before its memory was restored") : undefined;
+  return isInterrupted(observed, writtenMs)
+    ? use("Failed", "RestoreInterrupted", "the Pod ended before its memory was restored")
+    : undefined;
+}
+
+/**
+ * gVisor goes on with a restore, whatever the API says, and its answer lags. The kubelet may give a Pod a second sandbox, which starts anew:
+ * what counts is the one that the marks name.
+ */
+function isInterrupted({ nowMs, user, userSandbox }: Observed, writtenMs: number): boolean {
+  if (userSandbox?.sentry) return false;
+  return (user !== undefined && isEnding(user)) || nowMs - writtenMs > interruptedAfterMs;
 }

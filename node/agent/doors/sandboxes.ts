@@ -28,6 +28,7 @@ interface State {
 /** Builds for other kinds of machines have a longer name. */
 const shim = "containerd-shim-rouse-v1";
 const sentryName = "runsc-sandbox";
+const sandboxId = /^[0-9A-Za-z][-_.0-9A-Za-z]*$/;
 const podUid = "io.kubernetes.cri.sandbox-uid";
 const containerName = "io.kubernetes.cri.container-name";
 
@@ -48,11 +49,29 @@ export class Sandboxes {
     this.#processes = processes;
   }
 
+  /** The sandbox of a Pod. If it has several, for one that has ended may still be there, the one that lives. */
   async ofPod(uid: string): Promise<PodSandbox | undefined> {
-    const names = (await this.#files.list(this.#root)).filter((name) => name.endsWith(".state"));
-    for (const known of this.#uids.keys()) if (!names.includes(known)) this.#uids.delete(known);
-    const id = await this.#idOf(uid, names);
-    if (id === undefined) return undefined;
+    const names = await this.#stateFiles();
+    const found: PodSandbox[] = [];
+    for (const id of await this.#idsOf(uid, names)) {
+      const sandbox = await this.#read(id, names);
+      if (sandbox) found.push(sandbox);
+    }
+    return found.find(({ sentry }) => sentry !== undefined) ?? found[0];
+  }
+
+  /** The sandbox of this id, which may come from a file of the shim. */
+  async withId(id: string): Promise<PodSandbox | undefined> {
+    return sandboxId.test(id) ? this.#read(id, await this.#stateFiles()) : undefined;
+  }
+
+  async #stateFiles(): Promise<readonly string[]> {
+    const names = new Set((await this.#files.list(this.#root)).filter((name) => name.endsWith(".state")));
+    for (const known of this.#uids.keys()) if (!names.has(known)) this.#uids.delete(known);
+    return [...names];
+  }
+
+  async #read(id: string, names: readonly string[]): Promise<PodSandbox | undefined> {
     const state = await this.#state(stateFile(id));
     if (!state) return undefined;
     const sentry = this.#sentryOf(id, state);
@@ -85,15 +104,16 @@ export class Sandboxes {
     if (sentry !== undefined) this.#processes.end(sentry);
   }
 
-  async #idOf(uid: string, names: readonly string[]): Promise<string | undefined> {
+  async #idsOf(uid: string, names: readonly string[]): Promise<readonly string[]> {
+    const found: string[] = [];
     for (const name of names) {
       const [, id] = /^(.+)_sandbox:\1\.state$/.exec(name) ?? [];
       if (id === undefined) continue;
       const of = this.#uids.get(name) ?? (await this.#state(name))?.spec?.annotations?.[podUid];
       if (of !== undefined) this.#uids.set(name, of);
-      if (of === uid) return id;
+      if (of === uid) found.push(id);
     }
-    return undefined;
+    return found;
   }
 
   async #namesOf(files: readonly string[]): Promise<readonly string[]> {

@@ -27,6 +27,8 @@ export interface Mark {
   readonly name: string;
   /** The UID of the Pod that used the image. */
   readonly pod: string;
+  /** The id of the container that used it, which is that of its sandbox for the mark without a name. */
+  readonly container: string;
   readonly outcome: "restoring" | "restored" | "refused" | "failed";
   readonly reason: string;
   /** When the use began and when this was written, in milliseconds of wall time. */
@@ -91,9 +93,10 @@ export class ImageStore {
   async removeImage(key: ImageKey): Promise<void> {
     const names = await this.#namesOf(key);
     if (names.includes(`${key.image}.part`)) await this.#files.remove(this.partOf(key));
-    if (!names.includes(key.image)) return;
-    await this.#files.rename(this.#pathOf(key), this.partOf(key));
-    await this.#files.remove(this.partOf(key));
+    if (names.includes(key.image)) {
+      await this.#files.rename(this.#pathOf(key), this.partOf(key));
+      await this.#files.remove(this.partOf(key));
+    }
     await this.#removeEmptyFolders(key);
   }
 
@@ -164,6 +167,7 @@ export class ImageStore {
     return {
       name: file.slice(key.image.length, -".json".length).replace(/^\./, ""),
       pod: typeof mark["pod"] === "string" ? mark["pod"] : "",
+      container: typeof mark["container"] === "string" ? mark["container"] : "",
       outcome,
       reason: typeof mark["reason"] === "string" ? mark["reason"] : "",
       beganMs: typeof mark["beganMs"] === "number" ? mark["beganMs"] : writtenMs,

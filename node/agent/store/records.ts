@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Files } from "../doors/files.ts";
-import { type ImageKey, textOf } from "./image-key.ts";
+import type { ImageKey } from "./image-key.ts";
+import { RecordFolder } from "./record-folder.ts";
 
 /**
  * Says that the memory of a Pod is being captured or is captured: the Pod must not start again. The shim refuses every create and
@@ -31,86 +32,53 @@ export const isUid = (text: string): boolean => /^[0-9A-Za-z][-0-9A-Za-z]{0,63}$
 
 /** What the agent must not forget of captures, in one file for each Pod: it may end at any line. */
 export class Records {
-  readonly #files: Files;
-  readonly #tombstones: string;
-  readonly #failed: string;
+  readonly #tombstones: RecordFolder<Tombstone>;
+  readonly #failed: RecordFolder<FailedCapture>;
 
   constructor(root: string, files: Files) {
-    this.#files = files;
-    this.#tombstones = join(root, "tombstones");
-    this.#failed = join(root, "failed-captures");
+    this.#tombstones = new RecordFolder(join(root, "tombstones"), files);
+    this.#failed = new RecordFolder(join(root, "failed-captures"), files);
   }
 
   /** @throws an error if the Pod has one, for this image or for another. */
   async createTombstone(tombstone: Tombstone): Promise<void> {
-    await this.#files.makeFolder(this.#tombstones);
-    await this.#files.create(this.#pathOf(this.#tombstones, tombstone.podUID), JSON.stringify(tombstone));
+    await this.#tombstones.create(tombstone);
   }
 
   async finalize(tombstone: Tombstone): Promise<void> {
-    await this.#write(this.#tombstones, { ...tombstone, isFinal: true });
+    await this.#tombstones.write({ ...tombstone, isFinal: true });
   }
 
   /** The tombstone goes after this record is written. In between the Pod counts as failed. */
   async writeFailed(failed: FailedCapture): Promise<void> {
-    await this.#write(this.#failed, failed);
+    await this.#failed.write(failed);
   }
 
   async removeTombstone(podUID: string): Promise<void> {
-    await this.#files.remove(this.#pathOf(this.#tombstones, podUID));
+    await this.#tombstones.remove(podUID);
   }
 
   async removeFailed(podUID: string): Promise<void> {
-    await this.#files.remove(this.#pathOf(this.#failed, podUID));
+    await this.#failed.remove(podUID);
   }
 
   /** The tombstone of a Pod, whatever image it is for. */
   async tombstoneOf(podUID: string): Promise<Tombstone | undefined> {
-    return this.#read<Tombstone>(this.#pathOf(this.#tombstones, podUID));
+    return this.#tombstones.ofPod(podUID);
   }
 
   async ofImage(key: ImageKey): Promise<RecordsOfImage> {
-    const isOfImage = (record: ImageKey) => textOf(record) === textOf(key);
-    return {
-      tombstone: (await this.#all<Tombstone>(this.#tombstones)).find(isOfImage),
-      failed: (await this.#all<FailedCapture>(this.#failed)).find(isOfImage),
-    };
+    return { tombstone: await this.#tombstones.ofImage(key), failed: await this.#failed.ofImage(key) };
   }
 
   /** The images that any record is about. */
   async keys(): Promise<readonly ImageKey[]> {
-    return [...(await this.#all<Tombstone>(this.#tombstones)), ...(await this.#all<FailedCapture>(this.#failed))];
+    return [...(await this.#tombstones.all()), ...(await this.#failed.all())];
   }
 
   /** What an agent that was killed had begun to write. */
   async removeUnfinished(): Promise<void> {
-    for (const folder of [this.#tombstones, this.#failed]) {
-      const names = (await this.#files.list(folder)).filter((name) => name.endsWith(".new"));
-      for (const name of names) await this.#files.remove(join(folder, name));
-    }
-  }
-
-  async #write(folder: string, record: Tombstone | FailedCapture): Promise<void> {
-    await this.#files.makeFolder(folder);
-    await this.#files.replace(this.#pathOf(folder, record.podUID), JSON.stringify(record));
-  }
-
-  async #all<R>(folder: string): Promise<readonly R[]> {
-    const names = (await this.#files.list(folder)).filter((name) => name.endsWith(".json"));
-    const read = await Promise.all(names.map((name) => this.#read<R>(join(folder, name))));
-    return read.flatMap((record) => record ?? []);
-  }
-
-  async #read<R>(path: string): Promise<R | undefined> {
-    const text = await this.#files.read(path);
-    try {
-      return text === undefined ? undefined : (JSON.parse(text) as R);
-    } catch {
-      return undefined; // the agent writes none like this; the shim still refuses the Pod
-    }
-  }
-
-  #pathOf(folder: string, podUID: string): string {
-    return join(folder, `${podUID}.json`);
+    await this.#tombstones.removeUnfinished();
+    await this.#failed.removeUnfinished();
   }
 }

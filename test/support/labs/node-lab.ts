@@ -131,7 +131,7 @@ export class NodeLab implements AsyncDisposable {
   /** What the shim writes when a Pod uses an image. */
   mark(
     image: string,
-    mark: { readonly pod: string; readonly outcome: string; readonly reason?: string },
+    mark: { readonly pod: string; readonly outcome: string; readonly reason?: string; readonly container?: string },
     container?: string,
   ) {
     mkdirSync(this.path("images", this.namespace, "guest"), { recursive: true });
