@@ -18,6 +18,10 @@ export interface AgentParts extends Omit<ApplyParts, "thaws"> {
   readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
 }
 
+export interface Passed extends Outcome {
+  readonly isCaptureDue?: boolean;
+}
+
 /** The sentry needs some milliseconds to end. */
 const endingStepMs = 20;
 /** A wake waits for the report of its restore. Until it has been there for a while, the marks are read often. */
@@ -51,14 +55,15 @@ export class Agent {
     return this.#frozen.size;
   }
 
-  /** One pass over an image: one step on the node, or if there is none, one report. */
-  async pass(text: string, signal: AbortSignal): Promise<Outcome> {
+  /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
+  async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
     const before = new Map(this.#promised);
     const own = { endingMs: (role: string, pod: Stored<Pod> | undefined) => this.#endingMs(`${role} ${text}`, pod) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
     const observed = { ...found, room: this.#roomBeside(text, found.room, before) };
     const step = decide(observed);
+    if (step === "capture" && !mayCapture) return { isCaptureDue: true };
     if (step) {
       await this.#apply(step, observed);
       return { requeueAfterMs: step === "end-sentry" || step === "end-user-sentry" ? endingStepMs : 0 };

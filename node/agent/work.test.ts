@@ -1,0 +1,51 @@
+import { expect, it } from "vitest";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { Doors } from "./doors/doors.ts";
+import type { ImageKey } from "./store/image-key.ts";
+import { work } from "./work.ts";
+
+const keyOf = (namespace: string, index: number): ImageKey => ({
+  ...{ namespace, pod: `p${index}`, image: `pod-${index}` },
+});
+
+/** An agent whose captures never end, and the images that wait for it. */
+function startWork(images: readonly ImageKey[]) {
+  const captures: string[] = [];
+  const looks: string[] = [];
+  const { promise: never } = Promise.withResolvers<never>();
+  const stop = new AbortController();
+  const pass = async (text: string, _: AbortSignal, mayCapture = true) => {
+    (mayCapture ? captures : looks).push(text);
+    return mayCapture ? never : { isCaptureDue: true };
+  };
+  const doors = {
+    ...{ clock: systemClock, records: { keys: async () => [] } },
+    store: { keys: async () => [], keysOfPod: async () => [] },
+  } as unknown as Doors;
+  const change: { image(key: ImageKey): void } = { image: () => expect.unreachable() };
+  const watching = {
+    ...{ keys: () => images, failed: never },
+    onChange: (tell: typeof change) => Object.assign(change, tell),
+  };
+  void work({ pass }, { watching, doors, log: silentLogger }, stop.signal);
+  return { captures, looks, change, [Symbol.dispose]: () => stop.abort() };
+}
+
+it("captures of one namespace hold up neither those of another nor the other work", async () => {
+  using world = startWork(Array.from({ length: 40 }, (_, index) => keyOf("crowd", index)));
+  await expect.poll(() => world.looks.length).toBe(40);
+  await expect.poll(() => world.captures.length).toBeGreaterThan(4);
+  expect(world.captures.length).toBeLessThan(16);
+  world.change.image(keyOf("alone", 1));
+  await expect.poll(() => world.captures).toContain("alone/p1/pod-1");
+});
+
+it("an image is in one pass at a time", async () => {
+  using world = startWork([keyOf("alone", 1)]);
+  await expect.poll(() => world.captures.length).toBe(1);
+  world.change.image(keyOf("alone", 1));
+  world.change.image(keyOf("alone", 2));
+  await expect.poll(() => world.looks).toContain("alone/p2/pod-2");
+  expect(world.looks.filter((text) => text === "alone/p1/pod-1")).toHaveLength(1);
+});
