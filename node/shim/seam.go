@@ -121,13 +121,21 @@ func (c *container) refuse(image string, reason error) error {
 	return errors.Join(refused, err, c.mark.conclude("refused", reason))
 }
 
-// Create creates the container, and remembers its sentry.
+// Create creates the container, and remembers its sentry. If it fails, the image counts as used: the rest of the Pod
+// would wait for this container for ever.
 func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
 	response, err := c.TaskServiceExt.Create(ctx, request)
 	if err == nil {
 		c.sentry = int(response.Pid)
+		return response, nil
 	}
-	return response, err
+	if c.image == "" {
+		return nil, err
+	}
+	if _, _, sentry, found := c.sandbox.state(); found == nil {
+		c.sentry = sentry
+	}
+	return nil, c.giveUp(ctx, err)
 }
 
 // Start restores or starts the container, or starts a process that was added to it by exec.
@@ -158,16 +166,23 @@ const timeToAnswer = 50 * time.Millisecond
 // giveUp ends the sentry and this shim after a failed restore. With an error alone, the Pod would stay half made.
 func (c *container) giveUp(ctx context.Context, reason error) error {
 	failed := fmt.Errorf("the restore from image %s failed: %w", c.image, reason)
-	failed = errors.Join(failed, c.mark.conclude("failed", reason), c.sandbox.end(c.sentry))
+	failed = errors.Join(failed, c.mark.conclude("failed", reason))
+	if c.sentry != 0 {
+		failed = errors.Join(failed, c.sandbox.end(c.sentry))
+	}
 	log.G(ctx).Errorf("container %s: %v", c.id, failed)
 	time.AfterFunc(timeToAnswer, func() { c.exit(1) })
 	return failed
 }
 
-// Kill signals a process. In a paused Pod no process can react, so there it ends the whole Pod.
+// Kill signals a process. In a paused Pod no process can react, so there it ends the whole Pod: but not while its memory
+// is being written. A probe that fails meanwhile would end the capture. Who wants to kill it tries again.
 func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types.Empty, error) {
 	if request.ExecID != "" {
 		return c.TaskServiceExt.Kill(ctx, request)
+	}
+	if isBeingCaptured(c.pod) && c.sandbox.isPaused() {
+		return nil, fmt.Errorf("the memory of the Pod %s is being written, try again later", c.pod)
 	}
 	hasEnded, err := c.sandbox.endIfPaused()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -156,6 +156,31 @@ func TestAFailedRestoreEndsTheSentryAndTheShimAndSaysWhy(t *testing.T) {
 	}
 }
 
+func TestACreateThatFailsAfterItsClaimEndsTheSentryAndTheShimAndSaysWhy(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	sentry := n.startSentry("s1", "running")
+	request := n.request("s1", "app", "g1")
+	service, err := newExtension(inKubernetes, &gvisor{err: errOfGvisor}, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exits := make(chan int)
+	service.(*container).exit = func(code int) { exits <- code }
+	if _, err := service.Create(inKubernetes, request); !errors.Is(err, errOfGvisor) {
+		t.Errorf("containerd gets %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+	if code := <-exits; code == 0 {
+		t.Error("the shim ended as if all were well")
+	}
+	if got, reason := n.outcome("app"); got != "failed" || reason != errOfGvisor.Error() {
+		t.Errorf("the mark says %q, %q", got, reason)
+	}
+}
+
 func TestAContainerIsNotCreatedIfItsAnnotationsCannotBeRead(t *testing.T) {
 	n := newNode(t)
 	n.write("broken/config.json", "{", 0o600)

@@ -35,6 +35,11 @@ func (s sandbox) state() (fields map[string]json.RawMessage, status string, sent
 	return fields, known.Status, known.Sandbox.Pid, json.Unmarshal(text, &fields)
 }
 
+func (s sandbox) isPaused() bool {
+	_, status, _, err := s.state()
+	return err == nil && status == "paused"
+}
+
 // endIfPaused ends the sentry of a paused Pod. runsc neither kills nor deletes what its state file calls paused, so
 // the file is corrected first.
 func (s sandbox) endIfPaused() (bool, error) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +28,45 @@ func TestKillEndsThePausedPodAndCorrectsItsState(t *testing.T) {
 	fields, status, pid, err := sandbox{id: "s1", root: n.folder + "/k8s.io"}.state()
 	if status != "running" || pid != sentry.Process.Pid || string(fields["goferPid"]) != "12345678901234567" || err != nil {
 		t.Errorf("the state is %s, %v", fields, err)
+	}
+}
+
+func TestKillLeavesAPausedPodWhoseMemoryIsBeingWritten(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "paused")
+	service, err := newExtension(inKubernetes, &gvisor{}, n.request("s1", "app", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write("tombstones/uid-s1.json", `{"namespace":"shop","pod":"web","image":"g2","podUID":"uid-s1","isFinal":false}`, 0o600)
+	request := &task.KillRequest{ID: "s1-app", Signal: 9}
+	if _, err := service.Kill(inKubernetes, request); err == nil || syscall.Kill(sentry.Process.Pid, 0) != nil || isEnding(sentry.Process.Pid) {
+		t.Errorf("during the write: got %v", err)
+	}
+	n.write("images/shop/web/g2/image.json", "{}", 0o600)
+	if _, err := service.Kill(inKubernetes, request); err != nil {
+		t.Errorf("with the whole image: got %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+}
+
+func TestKillEndsAPausedPodWhoseAgentHasEndedInTheCapture(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "paused")
+	service, err := newExtension(inKubernetes, &gvisor{}, n.request("s1", "app", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write("tombstones/uid-s1.json", `{"namespace":"shop","pod":"web","image":"g2"}`, 0o600)
+	old := time.Now().Add(-longestCapture - time.Second)
+	os.Chtimes(filepath.Join(tombstones, "uid-s1.json"), old, old)
+	if _, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 9}); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // tombstones is the folder in which the node agent names the Pods that are being captured, or are captured.
@@ -21,4 +23,26 @@ func refuseCaptured(pod string) error {
 		return fmt.Errorf("cannot tell whether the Pod %s is captured: %w", pod, err)
 	}
 	return fmt.Errorf("the Pod %s is captured, so it must not start again", pod)
+}
+
+// longestCapture is more than the node agent allows a capture. An agent that has ended must not keep a Pod from its end.
+const longestCapture = 75 * time.Second
+
+// isBeingCaptured tells whether a capture of the Pod has begun, has no image yet, and may still get one.
+func isBeingCaptured(pod string) bool {
+	path := filepath.Join(tombstones, filepath.Base(pod)+".json")
+	file, err := os.Stat(path)
+	if err != nil || time.Since(file.ModTime()) > longestCapture {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	var tombstone struct {
+		Namespace, Pod, Image string
+		IsFinal               bool
+	}
+	if err != nil || json.Unmarshal(text, &tombstone) != nil || tombstone.IsFinal || tombstone.Image == "" {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(imageStore, tombstone.Namespace, tombstone.Pod, tombstone.Image, description))
+	return errors.Is(err, os.ErrNotExist)
 }
