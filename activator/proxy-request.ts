@@ -44,6 +44,11 @@ export interface OpenListener {
   sandboxSpoke(): void;
   /** The client has sent all: from now on this is a request in progress, whatever `openConnections` says. */
   requestEnded(): void;
+  /**
+   * The sandbox has done its part: its use ends, and nothing that happens to its Pod concerns the connection any more, although the
+   * client may still have to take what the activator holds (decision 54).
+   */
+  sandboxEnded(): void;
 }
 
 /** Forwards a request to a sandbox and its response back. No other part reads bodies. */

@@ -42,6 +42,20 @@ describe("an open connection whose Pod is fenced", () => {
     expect(seen).toEqual({ closes: 1, counted: 1, stirs: 2 });
   });
 
+  it("is left alone once its sandbox has done its part, and is in flight no more", () => {
+    const { seen, connection, fence, inFlight } = given();
+    connection.clientSpoke();
+    connection.requestEnded();
+    expect(inFlight()).toBe(1);
+    connection.sandboxEnded();
+    expect(inFlight()).toBe(0);
+    connection.clientSends();
+    connection.clientSpoke();
+    connection.requestEnded();
+    fence();
+    expect([seen.closes, inFlight()]).toEqual([0, 0]);
+  });
+
   it("is kept while its client waits, causes no wake, and is closed 1 s after the answer began", async () => {
     const { clock, seen, connection, fence, inFlight } = given();
     connection.clientSpoke();

@@ -37,11 +37,8 @@ export function keepOpen(connection: OpenConnection, stay: Stay, deps: KeepOpenD
   const { namespace, name } = stay.to;
   const sandbox = deps.cluster.sandbox(namespace, name);
   const staying = new Keeping(connection, stay, deps, sandbox?.metadata.uid ?? "");
-  const added = deps.openConnections.add(staying, effectiveAutoSuspension(sandbox?.spec ?? {}).openConnections);
-  stay.onEnded(() => {
-    added[Symbol.dispose]();
-    staying.ended();
-  });
+  staying.registered(deps.openConnections.add(staying, effectiveAutoSuspension(sandbox?.spec ?? {}).openConnections));
+  stay.onEnded(() => staying.ended());
   return staying;
 }
 
@@ -59,6 +56,7 @@ class Keeping implements KeptConnection, OpenListener {
   #phase: "open" | "keeping" | "closed" = "open";
   #isRequest = false;
   #answering: Timer | undefined;
+  #added: Disposable | undefined;
 
   constructor(
     connection: OpenConnection,
@@ -109,9 +107,21 @@ class Keeping implements KeptConnection, OpenListener {
     this.#use.opened("Count");
   }
 
+  sandboxEnded(): void {
+    this.ended();
+    this.#use.end();
+  }
+
+  /** `added`: ends the registration. */
+  registered(added: Disposable): void {
+    this.#added = added;
+  }
+
   ended(): void {
     this.#phase = "closed";
     this.#answering?.cancel();
+    this.#added?.[Symbol.dispose]();
+    this.#added = undefined;
   }
 
   /** Data that still moves on a fenced connection belongs to the sealed Pod and causes no wake. */

@@ -19,4 +19,9 @@ export class EventStream {
   passed(bytes: Buffer, start: number, end: number): void {
     if (this.#lines.sawEvent(bytes, start, end)) this.#listener.moved();
   }
+
+  /** The sandbox has sent its last event. */
+  ended(): void {
+    this.#listener.sandboxEnded();
+  }
 }

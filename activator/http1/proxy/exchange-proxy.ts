@@ -221,6 +221,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
 
   /** The response is complete. `isFollowed`: by bytes that no one asked for. */
   #complete(isFollowed: boolean): void {
+    this.#events?.ended();
     const { body, dropsRest, connection } = this.#exchange;
     const { isSent, isSentFirst } = this.#up;
     const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;

@@ -178,6 +178,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   /** The sandbox has done its part, so that the call is no longer in flight (decision 54). */
   responseArrived(): void {
+    this.#listener?.sandboxEnded();
     this.#settled.resolve();
   }
 
@@ -233,7 +234,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   /** While the client may send more, the call is an open connection. Most calls end before the first check. */
   #keepOpen(): void {
-    if (this.#listener || this.#isUploaded || this.#phase === "done") return;
+    if (this.#listener || this.#isUploaded || this.#response?.hasEnded || this.#phase === "done") return;
     this.#listener = this.#how.onOpen?.({ close: () => this.#fail(this.#error("SandboxSuspended")) });
     if (this.#isUnanswered) this.#listener?.clientSpoke(); // before it was registered
   }
@@ -263,6 +264,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** Neither watched nor read any more. What the sandbox has not ended is reset. */
   #leave(): void {
     this.#phase = "done";
+    this.#listener?.sandboxEnded();
     this.#options.sweep.remove(this);
     if (this.#stream && !this.#stream.closed) this.#cancel.abort(); // Node's `close` may end the stream before it resets it
   }

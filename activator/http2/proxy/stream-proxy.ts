@@ -221,6 +221,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
 
   /** The response is complete. `isFollowed`: by bytes that no one asked for. */
   #complete(isFollowed: boolean): void {
+    this.#events?.ended();
     const { body, dropsRest } = this.#exchange;
     const { isSent, isSentFirst } = this.#sender;
     const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;

@@ -236,6 +236,7 @@ describe("a WebSocket over HTTP/2", () => {
           sandboxSpoke: () => void calls.push("sandbox"),
           clientSends: () => {},
           requestEnded: () => void calls.push("ended"),
+          sandboxEnded: () => {},
         };
       },
     });
@@ -263,7 +264,7 @@ describe("a WebSocket over HTTP/2", () => {
     let isFenced = false;
     await using open = await opened({
       onOpen: (connection) => ({
-        ...{ moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} },
+        ...{ moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {}, sandboxEnded() {} },
         clientSends: () => isFenced && connection.close(),
       }),
     });

@@ -1,4 +1,5 @@
 import { createServer as createHttpServer } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server, type Http2Session } from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
@@ -43,6 +44,34 @@ async function bothProtocols(podIp: string): Promise<AsyncDisposable> {
   });
   const closing = opened.move();
   return { [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** A program of gRPC that answers each call with one message and OK, although its client may send more. */
+async function answersAtFirstByte(podIp: string, message: Buffer, answered: () => void): Promise<AsyncDisposable> {
+  const sessions = new Set<Http2Session>();
+  const server = createHttp2Server().on("session", (session) => sessions.add(session.on("error", () => {})));
+  server.on("stream", (stream) => {
+    stream
+      .on("error", () => {})
+      .once("data", () => {
+        // Later than the call takes to become an open connection.
+        setTimeout(() => {
+          stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+          stream.once("wantTrailers", () => {
+            stream.sendTrailers({ "grpc-status": "0" });
+            answered();
+          });
+          stream.end(message);
+        }, 300);
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(sandboxPort, podIp, resolve));
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const session of sessions) session.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
 }
 
 const host = "nova.default.sandbox.localhost";
@@ -177,6 +206,36 @@ describe("the use of a sandbox by a call of gRPC", () => {
     await eventually(async () => (await inFlight(world)) === 1);
     call.cancel();
     await eventually(async () => (await inFlight(world)) === 0);
+  });
+
+  it("gives its client all of an answer that its sandbox has ended, also after the promise", async () => {
+    const message = Buffer.alloc(100_005);
+    message.writeUInt32BE(100_000, 1);
+    let isAnswered = false;
+    await using world = await open();
+    await world.awake("nova", (podIp) =>
+      answersAtFirstByte(podIp, message, () => {
+        isAnswered = true;
+      }),
+    );
+    const session = connectHttp2(`http://127.0.0.1:${world.activator.proxyPort}`, {
+      settings: { initialWindowSize: 1_000 },
+    });
+    const path = { ":method": "POST", ":path": "/echo.Echo/Both", ":authority": host };
+    const call = session.request({ ...path, "content-type": "application/grpc", te: "trailers" }, { endStream: false });
+    let status: unknown;
+    call.once("trailers", (trailers) => {
+      status = trailers["grpc-status"];
+    });
+    call.write(Buffer.from([0, 0, 0, 0, 0]));
+    await eventually(() => isAnswered);
+    await eventually(async () => (await inFlight(world)) === 0);
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    const parts: Buffer[] = [];
+    call.on("data", (bytes: Buffer) => parts.push(bytes));
+    await eventually(() => status !== undefined);
+    expect([Buffer.concat(parts).length, status]).toEqual([message.length, "0"]);
+    session.destroy();
   });
 
   it("is ignored by `ignoreRequests`", async () => {

@@ -114,7 +114,14 @@ export async function openWaitingClient(): Promise<WaitingClient> {
   };
 }
 
-const deaf = { clientSends() {}, moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} };
+const deaf = {
+  clientSends() {},
+  moved() {},
+  clientSpoke() {},
+  sandboxSpoke() {},
+  requestEnded() {},
+  sandboxEnded() {},
+};
 
 function between(ends: Ends, sockets: Sockets, to: keyof Ends, opened: AsyncDisposableStack): BodyPath {
   const from = to === "client" ? "sandbox" : "client";

@@ -35,7 +35,7 @@ export async function openTcpRelay(
   const options = { loans: new BufferLoans(8), clock, sweep, tunnelIdleMs, tunnelLifetimeMs: 0 };
   const target: Target = { namespace: "default", ip: "127.0.0.1", port, podUid: "p1", probes: [], young: false };
   const ended = Promise.withResolvers<string>();
-  const listener = { moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} };
+  const listener = { moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {}, sandboxEnded() {} };
   const front = createServer(plainAcceptedSocket, async (accepted) => {
     const client = Promise.withResolvers<TcpClient>();
     adoptAccepted(accepted, (socket) => {
