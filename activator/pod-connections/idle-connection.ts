@@ -30,7 +30,8 @@ export class Idle implements Watched {
   /** Whether its last request had a body. */
   hadBody = false;
   readonly #owner: Owner;
-  #restedAt: ClockReading = { wallMs: 0, ticksMs: 0 };
+  /** Of its own: a reading that each of a thousand connections keeps would outlive every small collection of garbage. */
+  readonly #restedAt = { wallMs: 0, ticksMs: 0 };
   #lifeMs = 0;
 
   constructor(socket: WireSocket, place: Place, owner: Owner) {
@@ -41,7 +42,8 @@ export class Idle implements Watched {
 
   rest(now: ClockReading, lifeMs: number, said: boolean): void {
     this.isIdle = true;
-    this.#restedAt = now;
+    this.#restedAt.wallMs = now.wallMs;
+    this.#restedAt.ticksMs = now.ticksMs;
     this.#lifeMs = lifeMs;
     this.isSaid = said;
   }
