@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
 
 // The policies of hibernation, by an API server of Kubernetes. Everybody here has all rights, so a policy is all that refuses.
 let api: BareApiServer;
-beforeEach(async () => {
+beforeAll(async () => {
   api = await startBareApiServer(inject("tools"));
+  await install();
 });
-afterEach(() => api[Symbol.asyncDispose]());
+afterAll(() => api[Symbol.asyncDispose]());
 
 const namespace = "agent-sandbox-system";
 const as = (account: string) => `--as=system:serviceaccount:${namespace}:${account} --as-group=system:masters`;
@@ -55,7 +56,6 @@ async function install(): Promise<void> {
 }
 
 it("only the controller has Pods ask for memory, on every path by which an annotation comes to a Pod", async () => {
-  await install();
   expect(await said("kubectl create", aPod("plain"))).toBe("");
   expect(await said(`kubectl create ${controller}`, aPod("nova", asksFor))).toBe("");
   expect(await said("kubectl label pod nova team=a")).toBe("");
@@ -86,7 +86,6 @@ it("only the controller has Pods ask for memory, on every path by which an annot
 });
 
 it("only the controller writes a MemoryImage, and only the agent of its node the status", async () => {
-  await install();
   expect(await said(`kubectl create ${agentOn("n1")}`, image)).toContain(onlyController);
   expect(await said(`kubectl create ${controller}`, image)).toBe("");
   const status = `kubectl patch memoryimage pod-1 --subresource=status --type=merge -p '{"status":{"phase":"Captured"}}'`;

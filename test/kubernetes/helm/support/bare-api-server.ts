@@ -2,11 +2,12 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { stringify } from "yaml";
-import { run } from "../../../../cluster/command.ts";
+import { systemClock } from "../../../../lib/time/clock.ts";
+import { type Credentials, makeCredentials, makeKubeconfig } from "../../../../local/credentials.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { HelmTestTools } from "./provide-tools.ts";
 
@@ -21,7 +22,6 @@ export interface BareApiServer extends AsyncDisposable {
 const repository = join(import.meta.dirname, "..", "..", "..", "..");
 const commandMs = 120_000;
 const startMs = 120_000;
-const token = "administrator";
 
 /** The second takes the finalizer off volume claims that no Pod uses: without it none is ever deleted. */
 const collectors = ["garbage-collector-controller", "persistentvolumeclaim-protection-controller"];
@@ -34,25 +34,23 @@ export async function startBareApiServer(
   const home = await mkdtemp("/tmp/rouse-helm-");
   cleanup.defer(() => rm(home, { recursive: true }));
   const [client = 0, peer = 0, secure = 0] = await freePorts(3);
-  await run("openssl", ["genrsa", "-out", join(home, "service-accounts.key"), "2048"]);
-  await writeFile(join(home, "tokens"), `${token},administrator,1,system:masters\n`);
+  // Keys of elliptic curves: the API server needs a good part of its start to make one of RSA for itself.
+  const credentials = await makeCredentials(systemClock);
+  await writeFile(join(home, "server.crt"), credentials.server.certificate);
+  await writeFile(join(home, "server.key"), credentials.server.key);
+  await writeFile(join(home, "tokens"), `${credentials.token},administrator,1,system:masters\n`);
   cleanup.use(startProgram(tools.etcd, etcdFlags(home, client, peer), join(home, "etcd.log")));
   const log = join(home, "api.log");
   cleanup.use(startProgram(tools["kube-apiserver"], apiServerFlags(home, client, secure), log));
   const kubeconfig = join(home, "kubeconfig");
-  await writeFile(kubeconfig, kubeconfigFor(`https://127.0.0.1:${secure}`));
+  await writeFile(kubeconfig, makeKubeconfig(`https://127.0.0.1:${secure}`, credentials));
   const path = [dirname(tools.helm), dirname(tools.kubectl), process.env["PATH"]].join(delimiter);
   const environment = { ...process.env, PATH: path, HOME: home, KUBECONFIG: kubeconfig };
   const type = async (line: string) => {
     const options = { cwd: repository, env: environment, timeout: commandMs, maxBuffer: 64 << 20 };
     return (await execute("bash", ["-o", "pipefail", "-c", line], options)).stdout;
   };
-  const isReady = () =>
-    type("kubectl get --raw=/readyz").then(
-      () => true,
-      () => false,
-    );
-  await eventually(isReady, startMs).catch((cause: unknown) => {
+  await eventually(() => isReady(secure, credentials), startMs).catch((cause: unknown) => {
     throw new Error(`the API server is not ready:\n${readFileSync(log, "utf8").slice(-2_000)}`, { cause });
   });
   if (garbageCollector) {
@@ -66,6 +64,18 @@ export async function startBareApiServer(
   }
   const disposables = cleanup.move();
   return { type, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+}
+
+/** A kubectl for each question would take the processor from the API server that starts. */
+function isReady(port: number, { authority: ca, token }: Credentials): Promise<boolean> {
+  const headers = { authorization: `Bearer ${token}` };
+  return new Promise((resolve) => {
+    const asked = request({ host: "127.0.0.1", port, path: "/readyz", ca, headers, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    asked.on("error", () => resolve(false)).end();
+  });
 }
 
 function startProgram(program: string, flags: Readonly<Record<string, string | number>>, log: string): AsyncDisposable {
@@ -100,27 +110,17 @@ const apiServerFlags = (home: string, etcd: number, secure: number) => ({
   "etcd-servers": `http://127.0.0.1:${etcd}`,
   "bind-address": "127.0.0.1",
   "secure-port": secure,
-  "cert-dir": join(home, "certificates"),
+  "tls-cert-file": join(home, "server.crt"),
+  "tls-private-key-file": join(home, "server.key"),
   "token-auth-file": join(home, "tokens"),
   "authorization-mode": "RBAC",
   "service-account-issuer": "https://kubernetes.default.svc",
-  "service-account-signing-key-file": join(home, "service-accounts.key"),
-  "service-account-key-file": join(home, "service-accounts.key"),
+  "service-account-signing-key-file": join(home, "server.key"),
+  "service-account-key-file": join(home, "server.crt"),
   "service-cluster-ip-range": "10.0.0.0/24",
   // No controller makes service accounts.
   "disable-admission-plugins": "ServiceAccount",
 });
-
-function kubeconfigFor(server: string): string {
-  return stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "bare", cluster: { server, "insecure-skip-tls-verify": true } }],
-    users: [{ name: "administrator", user: { token } }],
-    contexts: [{ name: "bare", context: { cluster: "bare", user: "administrator" } }],
-    "current-context": "bare",
-  });
-}
 
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(
