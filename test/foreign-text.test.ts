@@ -7,7 +7,7 @@ import { readHost } from "../activator/find/host-name.ts";
 import { canonicalIp } from "../activator/find/ip-address.ts";
 import { readPathRoute } from "../activator/find/path-route.ts";
 import { parameterValue, withoutParameter } from "../activator/find/query.ts";
-import { readRoutingHeaders, readTimeoutMs } from "../activator/find/routing-headers.ts";
+import { readRoutingHeaders, statedTimeoutMs } from "../activator/find/routing-headers.ts";
 import { cookiesWithout, cookieValue, fieldFor } from "../activator/headers/base-path.ts";
 import { headerFamily } from "../activator/headers/header-family.ts";
 import { RequestHeadParser } from "../activator/http1/parse/request-head-parser.ts";
@@ -138,7 +138,10 @@ const ofHeads: readonly Reader[] = [
   { name: "an origin", read: (text: string) => originOf(`https://${text}`) },
   { name: "Location below a path", read: (text: string) => fieldFor(below, "location", text) },
   { name: "Set-Cookie below a path", read: (text: string) => fieldFor(below, "set-cookie", text) },
-  { name: "X-Sandbox-Timeout", read: (text: string) => readTimeoutMs(headers("X-Sandbox-Timeout", text)) },
+  {
+    name: "X-Sandbox-Timeout",
+    read: (text: string) => statedTimeoutMs({ headers: headers("X-Sandbox-Timeout", text) }),
+  },
   ...["Id", "Namespace", "Port", "Pod-Ip"].map((name) => ({
     name: `X-Sandbox-${name}`,
     read: (text: string) => readRoutingHeaders(headers(`X-Sandbox-${name}`, text), false),

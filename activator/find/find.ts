@@ -5,7 +5,7 @@ import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { isOfForeignPage } from "./foreign-page.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type PathOptions, type PathRoute, prefixOf, readPathRoute } from "./path-route.ts";
-import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
+import { type RoutingHeaders, readRoutingHeaders, statedTimeoutMs } from "./routing-headers.ts";
 import { sandboxOf } from "./sandbox-of.ts";
 
 /** The sandbox of a request, and how the request named it. */
@@ -57,7 +57,7 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
   if (options.refusesForeignPages && isOfForeignPage(head.headers, options)) throw new ActivatorError("ForeignOrigin");
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
-  const timeoutMs = timeoutOf(head);
+  const timeoutMs = statedTimeoutMs(head);
   if (meaning === undefined) {
     const named = namedByPath(head, options, headers) ?? namedByHeaders(head, headers, lookup);
     return { ...named, byHost: false, podIp: headers.podIp, timeoutMs, refusal: undefined };
@@ -85,14 +85,6 @@ function namedByHeaders({ grpc }: RequestHead, headers: RoutingHeaders, lookup: 
   // A former UID is ignored: SDKs keep it, and mean whichever sandbox has the name.
   const byUid = uid !== undefined && lookup.sandbox(namespace, name)?.metadata.uid === uid;
   return byUid ? { name, namespace, port, uid, byUid } : { name, namespace, port };
-}
-
-/** The shorter of the two limits that a client of gRPC may set. */
-function timeoutOf({ headers, grpc }: RequestHead): number | undefined {
-  const ofHeader = readTimeoutMs(headers);
-  const ofCall = grpc?.timeoutMs;
-  if (typeof ofCall !== "number") return ofHeader;
-  return Math.min(ofCall, ofHeader ?? ofCall);
 }
 
 function refusalOf(meaning: Named, headers: RoutingHeaders): ActivatorError | undefined {

@@ -1,6 +1,6 @@
 import { ownText } from "../../lib/data/own-text.ts";
 import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
-import { type HeaderPair, headerValues } from "../request.ts";
+import { type HeaderPair, headerValues, type RequestHead } from "../request.ts";
 import { isLabel, parsePort } from "./host-name.ts";
 import { canonicalIp, isDiallable } from "./ip-address.ts";
 
@@ -62,8 +62,18 @@ function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCo
 /** Python and Go print no float with more than 25 characters. */
 const timeoutCharactersMax = 64;
 
+/**
+ * The time limit that the client states, in milliseconds: the shorter of `X-Sandbox-Timeout` and `grpc-timeout`. Undefined: none.
+ */
+export function statedTimeoutMs({ headers, grpc }: Pick<RequestHead, "headers" | "grpc">): number | undefined {
+  const ofHeader = readTimeoutMs(headers);
+  const ofCall = grpc?.timeoutMs;
+  if (typeof ofCall !== "number") return ofHeader;
+  return Math.min(ofCall, ofHeader ?? ofCall);
+}
+
 /** `X-Sandbox-Timeout` in milliseconds; undefined if it is absent, too long or unusable. */
-export function readTimeoutMs(headers: readonly HeaderPair[]): number | undefined {
+function readTimeoutMs(headers: readonly HeaderPair[]): number | undefined {
   const text = headerValues(headers, "x-sandbox-timeout")[0]?.trim();
   if (text === undefined || text.length > timeoutCharactersMax) return undefined;
   if (!/^\+?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;

@@ -5,19 +5,21 @@ import { holdLimitMs } from "../connect/hold-limit.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
-import { readTimeoutMs } from "../find/routing-headers.ts";
+import { statedTimeoutMs } from "../find/routing-headers.ts";
 import type { StoredName } from "../find/sandbox-of.ts";
 import { ClientGone, type Incoming } from "../request.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
 
-export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "cluster" | "slots" | "holds"> {
+export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "slots" | "holds"> {
+  readonly cluster: Pick<ConnectDeps["cluster"], "synced" | "firstSeen" | "silentMs" | "sandbox" | "listen">;
   readonly claims: Pick<Claims, "settled" | "firstSettled">;
   readonly domains: Domains;
   /** The upper limit of every hold, whatever the client allows. Milliseconds. */
   readonly proxyTimeoutMs: number;
 }
 
+type WaitingRequest = Pick<Incoming, "head" | "seenMs" | "left" | "onLeave">;
 type SpeltName = Pick<Routed, "namespace" | "name">;
 
 interface HeldBy {
@@ -58,7 +60,7 @@ export class FirstView {
    *
    * @throws ActivatorError if no place is free, or the limit passes; ClientGone if the client leaves.
    */
-  known(request: Incoming, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
+  known(request: WaitingRequest, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
     const name = storedName(request.head.host, this.#deps.domains);
     if (!name || this.#isKnown(name)) return undefined;
     return this.#hold(name, request, { spelt, observer });
@@ -70,7 +72,7 @@ export class FirstView {
     return is === "service" || claims.settled || cluster.sandbox(namespace, name) !== undefined;
   }
 
-  async #hold(name: StoredName, request: Incoming, { spelt, observer }: HeldBy): Promise<void> {
+  async #hold(name: StoredName, request: WaitingRequest, { spelt, observer }: HeldBy): Promise<void> {
     const { cluster, slots, holds } = this.#deps;
     if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
     if (request.left) throw new ClientGone("the client left");
@@ -103,9 +105,9 @@ export class FirstView {
   }
 
   /** The sandbox's own limit is not known yet. */
-  #leftMs({ head, seenMs }: Incoming): number {
+  #leftMs({ head, seenMs }: WaitingRequest): number {
     const { clock, proxyTimeoutMs } = this.#deps;
-    const limitMs = holdLimitMs(autoResumeDefaults.timeoutSeconds * 1_000, readTimeoutMs(head.headers), proxyTimeoutMs);
+    const limitMs = holdLimitMs(autoResumeDefaults.timeoutSeconds * 1_000, statedTimeoutMs(head), proxyTimeoutMs);
     return limitMs - (clock.ticksMs() - seenMs);
   }
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import {
@@ -23,6 +26,17 @@ import { openProxyPath } from "../../../test/support/proxy-path.ts";
 
 const initialWindow = 4;
 const closed = settingsOf([initialWindow, 0]);
+
+it("what waits for a stream has the limit of Node that the page of limits tells, 65,536 bytes", async () => {
+  const server = createServer().on("stream", (stream) => stream.respond(undefined, { endStream: true }));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const [[accepted], asked] = await Promise.all([once(server, "stream"), session.request().resume()]);
+  expect([accepted.writableHighWaterMark, asked.writableHighWaterMark]).toEqual([65_536, 65_536]);
+  session.destroy();
+  server.close();
+});
 
 /** How many bytes the client may have sent on that stream. */
 function windowsOf(client: FrameClient, stream: number): number {
