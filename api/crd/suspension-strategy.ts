@@ -41,8 +41,8 @@ export const hibernation: JsonSchema = described(
     node: described("The node that has the memory. Only for state Hibernated.", text),
     reason: described("Why the memory is not kept, in one word. Only for state Stopped.", text),
     state: described(
-      "Hibernated: the sandbox is suspended, and its memory is kept. Stopped: it is suspended without its memory. Absent while it runs.",
-      oneOf("Hibernated", "Stopped"),
+      "Hibernated: the sandbox is suspended, and its memory is kept. Restoring: a Pod that asks for the memory is on its node, and the node has not told yet what it got. Stopped: it is suspended without its memory. Absent while it runs.",
+      oneOf("Hibernated", "Restoring", "Stopped"),
     ),
   }),
 );

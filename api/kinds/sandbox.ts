@@ -54,7 +54,7 @@ export interface SuspensionStrategy {
 /** What became of the memory of a sandbox; only with `suspensionStrategy.type: Hibernate`. */
 export interface Hibernation {
   /** Absent while it runs. */
-  readonly state?: "Hibernated" | "Stopped";
+  readonly state?: "Hibernated" | "Restoring" | "Stopped";
   readonly reason?: string;
   readonly message?: string;
   readonly node?: string;

@@ -154,7 +154,8 @@ function memoryKept(transition: StatusTransition): EventContent | undefined {
 /** How memory that was kept came into the next Pod, since this pass; undefined: it is not known now, or was before. */
 export function wakeOf({ sandbox, hibernation }: StatusTransition): Hibernation["lastWake"] {
   const before = sandbox.status?.hibernation;
-  const isNew = before?.state === "Hibernated" || (before?.state === undefined && before?.lastWake === undefined);
+  const isKept = before?.state === "Hibernated" || before?.state === "Restoring";
+  const isNew = isKept || (before?.state === undefined && before?.lastWake === undefined);
   const wake = isNew && hibernation?.state === undefined ? hibernation?.lastWake : undefined;
   return wake?.mode === "Restored" || isLossReason(wake?.reason) ? wake : undefined;
 }

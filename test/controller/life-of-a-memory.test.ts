@@ -158,7 +158,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await untilTold(lab, { lastWake: { mode: "Anew", reason } });
   });
 
-  it("tells nothing of its wake until its node has said it", async () => {
+  it("tells that it is being restored until its node has said what it got", async () => {
     await using running = await openRunning();
     const { lab, agent } = running;
     agent.restore = () => undefined;
@@ -166,7 +166,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await lab.untilAsleep();
     await lab.change({ operatingMode: "Running" });
     await lab.untilReady();
-    await vi.waitFor(async () => expect((await lab.sandbox()).status).not.toHaveProperty("hibernation"), waiting);
+    await untilTold(lab, expect.objectContaining({ state: "Restoring", node: "node-1" }));
   });
 
   it("tells at once if its node loses the memory during its sleep", async () => {

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { ObjectMeta } from "../../../api/kinds/meta.ts";
 import type { Hibernation, SandboxSpec, SandboxStatus } from "../../../api/kinds/sandbox.ts";
-import { sealedPodAnnotation } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
-import type { MemoryRefusal } from "../../suspension/hibernation/memory-provider.ts";
+import { aCapturedImage } from "../../../test/support/builders/memory-images.ts";
+import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/memory-provider.ts";
 import type { SeenPod } from "./condition-facts.ts";
-import { hibernationOf } from "./hibernation.ts";
+import { hibernationOf, type SeenMemory } from "./hibernation.ts";
 
 const refusal: MemoryRefusal = { reason: "NoProvider", message: "no node agent is installed" };
 const stopped: Hibernation = { state: "Stopped", ...refusal };
@@ -98,4 +100,46 @@ it.each<[string, Partial<SandboxSpec>]>([
 ])("a sandbox %s tells nothing, and what it told before goes", (_, strategy) => {
   expect(told({ spec: { ...strategy, ...asleep }, sealedUid: "pod-1", pod: {} })).toBeUndefined();
   expect(told({ spec: strategy, status: { hibernation: stopped }, pod: {} })).toBeUndefined();
+});
+
+describe("a wake whose Pod ends before its node has told what it got", () => {
+  const hibernated: Hibernation = { state: "Hibernated", node: "node-1", bytes: 1 };
+  const asking = { annotations: { [memoryImageAnnotation]: "pod-pod-1" } };
+  const at = (hibernation: Hibernation, seen: Pick<SeenMemory, "pod" | "memory">) => {
+    const sandbox = aSandbox({ suspensionStrategy: { type: "Hibernate" } }, {}, { ...slept, hibernation });
+    return hibernationOf({ sandbox, refusal: undefined, ...seen });
+  };
+  const podOf = (uid: string, metadata: Partial<ObjectMeta> = {}): SeenPod => {
+    const pod = aPodOf(aSandbox(), { uid, ...metadata });
+    return { is: "owned", pod: { ...pod, spec: { containers: [], ...pod.spec, nodeName: "node-1" } } };
+  };
+  const memoryOf = (status: MemoryImage["status"]): SeenImages => ({
+    images: [aCapturedImage({ ...(status && { status }) })],
+    waitedMs: 0,
+  });
+  const failed = memoryOf({
+    phase: "Lost",
+    restore: { podUID: "pod-2", outcome: "Failed", reason: "RestoreInterrupted" },
+  });
+
+  it("keeps a state until an answer is told, and tells it of the image, not of the Pod that lives", () => {
+    const restoring = at(hibernated, { pod: podOf("pod-2", asking), memory: memoryOf({ phase: "Captured" }) });
+    expect(restoring).toEqual({ ...hibernated, state: "Restoring" });
+    const none: SeenPod = { is: "none" };
+    expect(at(restoring ?? {}, { pod: none, memory: failed })).toEqual(restoring);
+    expect(at(restoring ?? {}, { pod: podOf("pod-3"), memory: failed })).toEqual({
+      lastWake: { mode: "Anew", reason: "RestoreFailed" },
+    });
+    const restored = memoryOf({ phase: "Restored", restore: { podUID: "pod-2", outcome: "Restored", durationMs: 4 } });
+    expect(at(restoring ?? {}, { pod: podOf("pod-3"), memory: restored })).toEqual({
+      lastWake: { mode: "Restored", durationMilliseconds: 4 },
+    });
+  });
+
+  it("tells that the next Pod was started anew if the node says nothing", () => {
+    const restoring: Hibernation = { ...hibernated, state: "Restoring" };
+    expect(at(restoring, { pod: podOf("pod-3"), memory: { images: [], waitedMs: 0 } })).toEqual({
+      lastWake: { mode: "Anew", reason: "ImageLost" },
+    });
+  });
 });

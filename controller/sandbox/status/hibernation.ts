@@ -30,7 +30,7 @@ export function hibernationOf(seen: SeenMemory): Hibernation | undefined {
   const { sandbox } = seen;
   if (!isToHibernate(sandbox.spec)) return undefined;
   const before = sandbox.status?.hibernation;
-  if (isLosingProcesses(seen)) return before?.state ? before : asleep(seen);
+  if (isLosingProcesses(seen)) return before?.state && before.state !== "Restoring" ? before : asleep(seen);
   if (hasNewLife(seen)) return before?.state === "Stopped" ? awake(before) : woken(seen, before);
   return before?.state === "Hibernated" && hasLostImage(seen) ? stopped(seen, lostImage) : before;
 }
@@ -75,10 +75,11 @@ function isStillToCome({ pod, memory, refusal }: SeenMemory, image: MemoryImage)
   return is === "due" || is === "underWay";
 }
 
-const withLastWake = ({ sandbox }: SeenMemory): Pick<Hibernation, "lastWake"> => {
-  const lastWake = sandbox.status?.hibernation?.lastWake;
-  return lastWake ? { lastWake } : {};
-};
+function withLastWake({ sandbox, memory }: SeenMemory): Pick<Hibernation, "lastWake"> {
+  const { state, lastWake } = sandbox.status?.hibernation ?? {};
+  const told = state === "Restoring" ? (verdictOf(memory)?.lastWake ?? lastWake) : lastWake;
+  return told ? { lastWake: told } : {};
+}
 
 function hibernated(seen: SeenMemory, { spec, status = {} }: MemoryImage): Hibernation {
   const { bytes, capturedAt, durations = {} } = status;
@@ -109,20 +110,35 @@ const awake = ({ reason }: Hibernation): Hibernation => ({ lastWake: { mode: "An
 
 const anew = (reason: LossReason): Hibernation => ({ lastWake: { mode: "Anew", reason } });
 
-/** What a running sandbox got of memory that was kept. As long as the node has not said it, nothing is told. */
+type Restore = NonNullable<ReturnType<typeof restoreOf>>;
+
+function wakeFrom({ durationMs, outcome }: Restore): Hibernation {
+  if (outcome !== "Restored") return anew(outcome === "Refused" ? "RestoreRefused" : "RestoreFailed");
+  return { lastWake: { mode: "Restored", ...(durationMs !== undefined && { durationMilliseconds: durationMs }) } };
+}
+
+/** What the node says of a restore into whatever Pod. */
+function verdictOf(memory: SeenImages | undefined): Hibernation | undefined {
+  const restore = memory?.images.flatMap(({ status }) => status?.restore ?? []).at(0);
+  return restore && wakeFrom(restore);
+}
+
+/**
+ * What a running sandbox got of memory that was kept. As long as the node has not said it, the state stays. The Pod that has asked may have
+ * ended since: what the node says of it is told all the same, and else that the Pod of now has no memory.
+ */
 function woken(seen: SeenMemory & { readonly pod: LivePod }, before: Hibernation | undefined): Hibernation | undefined {
-  const { pod, memory } = seen;
-  const image = imageAskedFor(pod.pod, memory);
+  const { memory } = seen;
+  const { metadata, spec } = seen.pod.pod;
+  const image = imageAskedFor(seen.pod.pod, memory);
   if (before?.state === undefined && (before?.lastWake || !image)) return before;
-  if (!image) return restoredFrom(pod.pod.metadata) === undefined ? anew(lossOf(memory)) : undefined;
-  const restore = restoreOf(image, pod.pod.metadata.uid ?? "");
-  if (restore?.outcome === "Restored") {
-    const { durationMs } = restore;
-    return { lastWake: { mode: "Restored", ...(durationMs !== undefined && { durationMilliseconds: durationMs }) } };
-  }
-  if (restore) return anew(restore.outcome === "Refused" ? "RestoreRefused" : "RestoreFailed");
+  const hasAsked = restoredFrom(metadata) !== undefined && image !== undefined;
+  const restore = image && restoreOf(image, metadata.uid ?? "");
+  if (restore) return wakeFrom(restore);
+  if (!hasAsked && before?.state === "Restoring") return verdictOf(memory) ?? anew(lossOf(memory));
+  if (!hasAsked && (restoredFrom(metadata) === undefined || spec?.nodeName)) return anew(lossOf(memory));
   // Without a node the Pod may still be replaced, and the memory is where it was.
-  return pod.pod.spec?.nodeName ? undefined : before;
+  return hasAsked && spec?.nodeName ? { ...before, state: "Restoring" } : before;
 }
 
 const imageAskedFor = ({ metadata }: Pod, memory: SeenImages | undefined): Stored<MemoryImage> | undefined =>

@@ -64,12 +64,17 @@ describe("the image of a Pod", () => {
 describe("an image", () => {
   const kept = aCapturedImage();
   const hibernated: Hibernation = { state: "Hibernated" };
+  const unknown: Hibernation = { state: "Restoring" };
   const restoring = { uid: "pod-2", annotations: { [memoryImageAnnotation]: "pod-pod-1" } };
   const restored = aCapturedImage({ status: { restore: { podUID: "pod-2", outcome: "Restored" } } });
 
   it.each<[string, Case]>([
     ["its memory is kept", { spec: asleep, pod: "none", told: hibernated, image: kept }],
     ["its Pod is about to be made", { pod: "none", told: hibernated, image: kept }],
+    [
+      "nobody knows what the Pod got that has asked for it",
+      { pod: { uid: "pod-2", annotations: {} }, told: unknown, image: kept },
+    ],
     ["its Pod is about to end", { spec: asleep, sealed: true, image: kept }],
     ["its Pod is frozen, also without the strategy", { spec: {}, sealed: true, image: kept }],
     ["its memory goes into the next Pod", { pod: restoring, image: kept }],

@@ -76,6 +76,7 @@ function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion):
   const { state, lastWake } = sandbox.status?.hibernation ?? {};
   if (pod?.metadata.uid === image.spec.podUID) return hibernates || image.spec.stage === "Capture";
   if (!hibernates) return false;
+  if (state === "Restoring") return true;
   if (pod && restoredFrom(pod.metadata) === image.metadata.name) {
     const isTold = restoreOf(image, pod.metadata.uid) !== undefined && state === undefined && lastWake !== undefined;
     return !isTold;

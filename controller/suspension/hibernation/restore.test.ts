@@ -80,6 +80,15 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
     },
   );
 
+  it("does not go on from memory that another Pod has asked for on its node", () => {
+    const restoring = aSandbox(
+      { suspensionStrategy: { type: "Hibernate" } },
+      {},
+      { hibernation: { state: "Restoring" } },
+    );
+    expect(nextPodOf(restoring, pod(), seen(captured())).unusable).toMatchObject([{ why: "AlreadyUsed" }]);
+  });
+
   it("goes on from none of several memories", () => {
     const other = captured({ spec: { podUID: "pod-0" } });
     const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(captured(), other));

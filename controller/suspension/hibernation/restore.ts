@@ -55,7 +55,10 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
 
 function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryImage): LossReason | undefined {
   // A controller without hibernation may have run the sandbox meanwhile. Then the status does not tell of this memory.
-  if (sandbox.status?.hibernation?.state !== "Hibernated") return "NotRecorded";
+  const { state } = sandbox.status?.hibernation ?? {};
+  // A Pod that asked for it was on its node. Nobody knows whether it has lived.
+  if (state === "Restoring") return "AlreadyUsed";
+  if (state !== "Hibernated") return "NotRecorded";
   if (status?.restore) return "AlreadyUsed";
   const { nodeName = spec.nodeName } = pod.spec ?? {};
   if (nodeName !== spec.nodeName) return "NotScheduled";
