@@ -4,8 +4,10 @@ import type { PodSpec } from "../../api/kinds/pod.ts";
 import type { PodTemplate, SandboxSpec } from "../../api/kinds/sandbox.ts";
 import {
   createdByLabel,
+  memoryImageAnnotation,
   propagatedAnnotationsAnnotation,
   propagatedLabelsAnnotation,
+  runHashAnnotation,
   sandboxNameHashLabel,
   templateRefAnnotation,
   templateRefHashLabel,
@@ -155,6 +157,12 @@ describe("the metadata of an existing Pod", () => {
       labels: { b: null },
       annotations: { [propagatedLabelsAnnotation]: "" },
     });
+  });
+
+  it("keeps the annotations of hibernation, also if somebody has put them on the list", () => {
+    const keys = { [memoryImageAnnotation]: "pod-p1", [runHashAnnotation]: "h" };
+    const forged = patch(aSandbox(), {}, { ...keys, [propagatedAnnotationsAnnotation]: Object.keys(keys).join() });
+    expect(forged).toEqual({ annotations: { [propagatedAnnotationsAnnotation]: "" } });
   });
 
   it("loses the system's keys that an older release copied, even if the template still has them", () => {

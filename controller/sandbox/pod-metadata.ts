@@ -1,3 +1,4 @@
+import { hibernationGroup } from "../../api/kinds/memory-image.ts";
 import { controllerOf, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { groupOf } from "../../api/kinds/resource-type.ts";
@@ -89,7 +90,8 @@ function controllerLabels(sandbox: Stored<Sandbox>): Readonly<Record<string, str
 
 /** The Pod's keys without those of a former template; the caller adds the current ones. */
 function withoutStale(map: StringMap | undefined, listed: readonly string[], kept: readonly string[]): StringMap {
-  const stale = new Set(listed.filter((key) => !kept.includes(key)));
+  // No release has copied these keys from a template, so a list that names them is forged: a tenant may annotate its Pods.
+  const stale = new Set(listed.filter((key) => !kept.includes(key) && !key.startsWith(`${hibernationGroup}/`)));
   return Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !stale.has(key)));
 }
 

@@ -156,6 +156,17 @@ describe("a capture", () => {
     expect(stateOf(world.pod.sentry)).toBe("T");
   });
 
+  it("that a restart of the agent has cut off is counted", async () => {
+    await using world = await open();
+    world.api.put(imageOf(world.lab, world.pod.uid, { stage: "Capture" }));
+    const before = { namespace: "default", pod: "guest", image: "g1", podUID: world.pod.uid, isFinal: false };
+    await startLabAgent(world.lab, world.api).doors.records.createTombstone(before);
+    await world.settle();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "Interrupted" });
+    const [counted] = await world.metric('rouse_node_capture_failures_total{reason="Interrupted"}');
+    expect(counted).toMatch(/ 1$/);
+  });
+
   it("whose thaw was ordered by an agent that has ended ends with its Pod", async () => {
     await using world = await open();
     using _failure = world.lab.letFail("checkpoint", "fails");

@@ -34,6 +34,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "capture":
       return await captureOrGiveUp(observed, parts);
     case "give-up":
+      parts.metrics.captureFailed("Interrupted");
       return await giveUp(
         { ...key, podUID, reason: "Interrupted", message: "the node agent was restarted" },
         parts.doors,

@@ -35,7 +35,7 @@ export async function startWatching(parts: WatchingParts, signal: AbortSignal): 
   const { client, clock, log, nodeName } = parts;
   const fieldSelector = `spec.nodeName=${nodeName}`;
   const base = { client, clock, log };
-  const selection = await selectionOfImages(client, fieldSelector, signal);
+  const selection = await selectionOfImages(parts, fieldSelector, signal);
   const stack = new AsyncDisposableStack();
   const pods = stack.use(
     startInformer<Pod, "uid">({
@@ -100,12 +100,21 @@ function viewOf(nodeName: string, pods: Informer<Pod, "uid">, images: Informer<M
 const keyOfImage = ({ metadata, spec }: Stored<MemoryImage>): ImageKey | undefined =>
   imageKey(metadata.namespace, spec.podName, metadata.name);
 
+/** An API server that does not answer is asked again. */
+const askAgainMs = 1_000;
+
 /** An API server before Kubernetes 1.31 refuses a selector of this kind. Then all images come, and those of other nodes are ignored. */
-async function selectionOfImages(client: KubeClient, fieldSelector: string, signal: AbortSignal): Promise<Selection> {
-  try {
-    await client.list(memoryImageType, { fieldSelector, limit: 1 }, signal);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 400) return {};
+async function selectionOfImages(parts: WatchingParts, fieldSelector: string, signal: AbortSignal): Promise<Selection> {
+  const { client, clock, log } = parts;
+  for (;;) {
+    try {
+      await client.list(memoryImageType, { fieldSelector, limit: 1 }, signal);
+      return { fieldSelector };
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 400) return {};
+      signal.throwIfAborted();
+      log.warn({ err: error }, "cannot ask the API server for images of this node; asking again");
+    }
+    await clock.sleep(askAgainMs, signal);
   }
-  return { fieldSelector };
 }
