@@ -1,9 +1,11 @@
-import { converseByHttp, type SessionSeen } from "./client-http.ts";
+import { converseByHttp, type Seen, type SessionSeen } from "./client-http.ts";
 import { converse } from "./client-talk.ts";
 import { crowd, neverHandshake } from "./crowd.ts";
 import type { Complaint, Findings } from "./findings.ts";
 import type { Generator } from "./generate.ts";
-import type { HttpSession, Session, TalkSession } from "./plan.ts";
+import { converseByHttp2 } from "./http2/client.ts";
+import { judgeHttp2 } from "./http2/verdict.ts";
+import type { Http2Session, HttpSession, Session, TalkSession } from "./plan.ts";
 import { type Excuse, judgeHttp, judgeTalk, owesUpload } from "./verdict.ts";
 import type { World } from "./world.ts";
 
@@ -15,6 +17,8 @@ export interface ClientOptions {
   readonly subject: { readonly deaths: number; untilReady(): Promise<void> };
   readonly generator: Generator;
 }
+
+type Uploads = Pick<SessionSeen, "exchanges" | "cut" | "stuck">;
 
 /** One client. It runs one session after the other, and judges each when it has ended. */
 export class Client {
@@ -59,6 +63,8 @@ export class Client {
     switch (session.kind) {
       case "http":
         return this.#complain(await this.#http(session));
+      case "http2":
+        return this.#complain(await this.#http2(session));
       case "talk":
         return this.#complain(await this.#talk(session));
       case "crowd":
@@ -72,23 +78,39 @@ export class Client {
   }
 
   async #http(session: HttpSession): Promise<readonly Complaint[]> {
-    const { world, subject, findings } = this.#options;
+    const { world, subject } = this.#options;
     const { ledger } = world;
     const { deaths } = subject;
     const seen = await converseByHttp(session, world);
     await this.#untilUploaded(session, seen);
     const found = await this.#judge(deaths, (excuse) => judgeHttp(session, seen, (id) => ledger.accountOf(id), excuse));
-    for (const { whole, asked, plan, down } of seen.exchanges) {
-      if (asked) findings.count(whole ? "exchanges that were whole" : "exchanges that were cut");
-      findings.count("MiB of responses", down.length / 2 ** 20);
-      findings.count("MiB of uploads", ledger.accountOf(plan.id).up.length / 2 ** 20);
-      ledger.close(plan.id);
-    }
+    this.#countExchanges(seen.exchanges, "exchanges");
     return found;
   }
 
+  async #http2(session: Http2Session): Promise<readonly Complaint[]> {
+    const { world, subject } = this.#options;
+    const { deaths } = subject;
+    const seen = await converseByHttp2(session, world);
+    await this.#untilUploaded({ tls: false }, { ...seen, exchanges: seen.streams.filter(({ cut }) => !cut) });
+    const accountOf = (id: number) => world.ledger.accountOf(id);
+    const found = await this.#judge(deaths, (excuse) => judgeHttp2(session, seen, accountOf, excuse));
+    this.#countExchanges(seen.streams, "streams");
+    return found;
+  }
+
+  #countExchanges(exchanges: readonly Seen[], what: string): void {
+    const { world, findings } = this.#options;
+    for (const { whole, asked, plan, down } of exchanges) {
+      if (asked) findings.count(`${what} that were ${whole ? "whole" : "cut"}`);
+      findings.count("MiB of responses", down.length / 2 ** 20);
+      findings.count("MiB of uploads", world.ledger.accountOf(plan.id).up.length / 2 ** 20);
+      world.ledger.close(plan.id);
+    }
+  }
+
   /** The last bytes of an upload are still on their way to a sandbox that answered before it reads. */
-  async #untilUploaded(session: HttpSession, { exchanges, cut, stuck }: SessionSeen): Promise<void> {
+  async #untilUploaded(session: Pick<HttpSession, "tls">, { exchanges, cut, stuck }: Uploads): Promise<void> {
     const { ledger } = this.#options.world;
     if (cut || stuck) return;
     for (const exchange of exchanges) {

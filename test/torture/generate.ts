@@ -1,4 +1,6 @@
 import { seededRandom } from "../support/seeded-random.ts";
+import { crowded, ExchangeGenerator } from "./generate-exchange.ts";
+import { http2Session } from "./http2/generate.ts";
 import {
   type AnswerPlan,
   type CrowdSession,
@@ -23,6 +25,7 @@ export class Generator {
   readonly #seed: number;
   readonly #client: number;
   readonly #kinds: ReadonlySet<Kind>;
+  readonly #exchanges: ExchangeGenerator;
   #session = 0;
   #ids = 0;
 
@@ -30,13 +33,14 @@ export class Generator {
     this.#seed = seed;
     this.#client = client;
     this.#kinds = chosen;
+    this.#exchanges = new ExchangeGenerator(chosen, () => this.#nextId());
   }
 
   next(): Session {
     this.#session += 1;
     const draw = new Draw(seededRandom(scatter(scatter(this.#seed) + this.#client * 65_537 + this.#session)));
     for (;;) {
-      const session = this.#choose(draw, draw.random.below(100));
+      const session = this.#choose(draw, draw.random.below(130));
       if (session) return session;
     }
   }
@@ -53,13 +57,16 @@ export class Generator {
     if (choice < 85) return has("tcp") ? this.#tcp(draw) : undefined;
     if (choice < 91) return has("sleep") ? this.#sleepy(draw) : undefined;
     if (choice < 97) return has("crowd") ? this.#crowd(draw) : undefined;
-    return has("silent") ? silent(draw) : undefined;
+    if (choice < 100) return has("silent") ? silent(draw) : undefined;
+    return has("http2") ? http2Session(draw, this.#exchanges, this.#kinds) : undefined;
   }
 
   /** Many small exchanges on one connection, to all kinds of programs. */
   #smallTalk(draw: Draw): HttpSession {
     const sandbox = draw.random.oneOf(draw.chance(50) ? steady : rude);
-    const exchanges = Array.from({ length: draw.between(1, 10) }, () => this.#exchange(draw, sandbox, draw.size()));
+    const exchanges = Array.from({ length: draw.between(1, 10) }, () =>
+      this.#exchanges.exchange(draw, sandbox, draw.size()),
+    );
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 8) });
   }
 
@@ -67,7 +74,7 @@ export class Generator {
   #downloads(draw: Draw): HttpSession {
     const sandbox = crowded(draw);
     const exchanges = Array.from({ length: draw.between(1, 2) }, () =>
-      this.#exchange(draw, sandbox, draw.magnitude(2_000_000, 12_000_000)),
+      this.#exchanges.exchange(draw, sandbox, draw.magnitude(2_000_000, 12_000_000)),
     );
     const bytes = exchanges.reduce((sum, { answer }) => sum + answer.bytes, 0);
     const perSecond = draw.magnitude(2_000_000, 20_000_000);
@@ -80,7 +87,7 @@ export class Generator {
   #stalled(draw: Draw): HttpSession {
     const sandbox = crowded(draw);
     const exchanges = Array.from({ length: draw.between(60, 140) }, () =>
-      this.#exchange(draw, sandbox, draw.magnitude(20_000, 180_000)),
+      this.#exchanges.exchange(draw, sandbox, draw.magnitude(20_000, 180_000)),
     );
     const reading = { ...draw.slowFor(4_000_000, draw.between(200, 1_500)), waitMs: draw.between(800, 4_500) };
     return this.#httpSession(draw, exchanges, { depth: exchanges.length, reading });
@@ -89,7 +96,12 @@ export class Generator {
   #uploads(draw: Draw): HttpSession {
     const sandbox = draw.random.oneOf(draw.chance(50) ? steady : rude);
     const exchanges = Array.from({ length: draw.between(1, 3) }, () =>
-      this.#exchange(draw, sandbox, draw.size(), draw.chance(50) ? draw.magnitude(100_000, 6_000_000) : draw.size()),
+      this.#exchanges.exchange(
+        draw,
+        sandbox,
+        draw.size(),
+        draw.chance(50) ? draw.magnitude(100_000, 6_000_000) : draw.size(),
+      ),
     );
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 3) });
   }
@@ -98,20 +110,8 @@ export class Generator {
     return draw.chance(60) ? this.#answerFirst(draw) : this.#answerAndClose(draw);
   }
 
-  /** Complete answers before the upload is read, by programs that then read all of it: 202 first, then they store it. */
   #answerFirst(draw: Draw): HttpSession {
-    const sandbox = draw.random.oneOf(draw.random.oneOf([steady, steady, sleepers, paused]));
-    const exchanges = Array.from({ length: draw.between(1, 4) }, () => {
-      const bytes = draw.chance(80) ? draw.size() : draw.magnitude(500_000, 4_000_000);
-      const uploadBytes = draw.chance(50) ? 1 + draw.size() : draw.magnitude(100_000, 8_000_000);
-      const planned = this.#exchange(draw, sandbox, bytes, uploadBytes);
-      const when = draw.random.oneOf(["first", "during"] as const);
-      const pausesAt = draw.between(when === "first" ? 0 : 1, uploadBytes - 1);
-      const framing = draw.random.oneOf(["length", "chunked"] as const);
-      const answer = { ...planned.answer, when, readsOn: true, framing, ending: draw.random.oneOf(readers) };
-      const upload = planned.upload && { ...planned.upload, ...(draw.chance(60) && { pausesAt }) };
-      return { ...planned, upload, answer };
-    });
+    const exchanges = this.#exchanges.answeredFirst(draw);
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 3) });
   }
 
@@ -119,7 +119,7 @@ export class Generator {
   #answerAndClose(draw: Draw): HttpSession {
     const bytes = draw.chance(30) ? draw.size() : draw.magnitude(3_000_000, 9_000_000);
     const uploadBytes = draw.magnitude(500_000, 20_000_000);
-    const planned = this.#exchange(draw, draw.random.oneOf(rude), bytes, uploadBytes);
+    const planned = this.#exchanges.exchange(draw, draw.random.oneOf(rude), bytes, uploadBytes);
     const answer: AnswerPlan = {
       ...planned.answer,
       when: draw.random.oneOf(["first", "during"]),
@@ -135,7 +135,7 @@ export class Generator {
   #sleepy(draw: Draw): HttpSession {
     const sandbox = draw.random.oneOf(draw.chance(70) ? sleepers : paused);
     const exchanges = Array.from({ length: draw.between(1, 4) }, () =>
-      this.#exchange(draw, sandbox, draw.size(), draw.chance(40) ? draw.size() : 0),
+      this.#exchanges.exchange(draw, sandbox, draw.size(), draw.chance(40) ? draw.size() : 0),
     );
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 4) });
   }
@@ -153,42 +153,6 @@ export class Generator {
       reading: reading ?? draw.pace(bytes),
       ...(draw.chance(8) && { resetAt: draw.between(0, bytes + 500) }),
       exchanges,
-    };
-  }
-
-  #exchange(draw: Draw, sandbox: string, bytes: number, uploadBytes = 0): ExchangePlan {
-    const isRude = rude.includes(sandbox);
-    const minorVersion = this.#kinds.has("http10") && draw.chance(12) ? 0 : 1;
-    const upload = uploadBytes > 0 && {
-      bytes: uploadBytes,
-      // HTTP/1.0 has no chunks.
-      framing: minorVersion === 1 && draw.chance(40) ? ("chunked" as const) : ("length" as const),
-      sending: draw.sending(uploadBytes),
-    };
-    const isCut = isRude && draw.chance(10);
-    const ending = isRude && draw.chance(25) ? draw.random.oneOf(["announce", "silent", "reset"] as const) : "keep";
-    const framing = draw.random.oneOf(["length", "length", "chunked", "chunked", "close"] as const);
-    return {
-      kind: "exchange",
-      id: this.#nextId(),
-      sandbox,
-      method: upload ? draw.random.oneOf(["POST", "PUT"]) : draw.chance(4) ? "HEAD" : "GET",
-      minorVersion,
-      keepsAlive: draw.chance(minorVersion === 1 ? 95 : 40),
-      upload: upload || undefined,
-      reading: draw.pace(uploadBytes),
-      answer: {
-        when: isRude && draw.chance(20) ? draw.random.oneOf(["first", "during"]) : "after",
-        readsOn: draw.chance(60),
-        delayMs: draw.chance(15) ? draw.between(1, 150) : 0,
-        interims: draw.chance(5) ? draw.between(1, 3) : 0,
-        bytes,
-        framing: sleepers.includes(sandbox) || draw.chance(40) ? "length" : framing,
-        sending: draw.sending(bytes),
-        ...(isCut && { cutAt: draw.between(0, bytes) }),
-        ending,
-        endAfterMs: draw.chance(50) ? 0 : draw.between(0, 60),
-      },
     };
   }
 
@@ -259,7 +223,7 @@ export class Generator {
     const visits = Array.from({ length: draw.between(20, 150) }, () => ({
       how: draw.random.oneOf(ways),
       afterMs: draw.between(0, 40),
-      plan: this.#exchange(draw, draw.random.oneOf(steady), draw.size()),
+      plan: this.#exchanges.exchange(draw, draw.random.oneOf(steady), draw.size()),
     }));
     return { kind: "crowd", visits };
   }
@@ -269,12 +233,6 @@ export class Generator {
     return this.#client * idsOfClient + this.#ids;
   }
 }
-
-/** What a program does that reads all after its answer. */
-const readers = ["keep", "keep", "keep", "announce"] as const;
-
-/** Mostly the same sandbox, so that clients reuse each other's connections to it. */
-const crowded = (draw: Draw): string => (draw.chance(75) ? (steady[0] ?? "") : draw.random.oneOf(rude));
 
 function silent(draw: Draw): SilentSession {
   return {

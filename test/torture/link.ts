@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { bytesOf } from "./bytes.ts";
 
@@ -20,10 +21,10 @@ export interface Sending {
 export const atOnce: Pace = { waitMs: 0, bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
 
 /**
- * Reads a socket no faster than its pace. Unread data fills the kernel's buffers, and then those of the sender. Returns a function
+ * Reads a socket or a stream no faster than its pace. Unread data fills the kernel's buffers or the window, and then the buffers of the sender. Returns a function
  * that sets the pace of what comes next.
  */
-export function readAtPace(socket: Socket, first: Pace): (pace: Pace) => void {
+export function readAtPace(socket: Readable, first: Pace): (pace: Pace) => void {
   let pace = first;
   let allowed = 0;
   const pauseFor = (ms: number) => {
@@ -75,7 +76,7 @@ export interface Pouring {
 }
 
 /** Writes a part of a stream; resolves with whether all of it could be written. */
-export async function pour(socket: Socket, { stream, from, to, sending, wrap }: Pouring): Promise<boolean> {
+export async function pour(socket: Writable, { stream, from, to, sending, wrap }: Pouring): Promise<boolean> {
   let pieces = 0;
   for (let at = from; at < to; ) {
     if (!socket.writable) return false;
@@ -92,7 +93,7 @@ export async function pour(socket: Socket, { stream, from, to, sending, wrap }: 
 }
 
 /** Resolves when the socket takes more, or is closed. */
-export function drained(socket: Socket): Promise<void> {
+export function drained(socket: Writable): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
       socket.off("drain", over).off("close", over).off("error", over);
@@ -109,7 +110,7 @@ export function reset(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-export const closed = (socket: Socket): Promise<void> =>
+export const closed = (socket: Duplex): Promise<void> =>
   new Promise((resolve) => {
     if (socket.closed) resolve();
     else socket.once("close", () => resolve());

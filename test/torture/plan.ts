@@ -1,8 +1,9 @@
 import type { SeededRandom } from "../support/seeded-random.ts";
+import type { FrameOptions } from "./http2/frame-connection.ts";
 import type { Pace, Sending } from "./link.ts";
 
 /** The kinds of traffic; each can be omitted. */
-export const kinds = ["http", "early", "http10", "tls", "upgrade", "tcp", "crowd", "silent", "sleep"] as const;
+export const kinds = ["http", "early", "http10", "tls", "upgrade", "tcp", "crowd", "silent", "sleep", "http2"] as const;
 export type Kind = (typeof kinds)[number];
 
 /** What a sandbox does after its answer, or within it. */
@@ -106,6 +107,32 @@ export interface TalkSession {
   readonly talk: TalkPlan;
 }
 
+/** One request on a stream of HTTP/2. */
+export interface StreamPlan {
+  readonly exchange: ExchangePlan;
+  /** The response is read at this pace; what is not read holds the window of the stream. */
+  readonly reading: Pace;
+  /** The number of sent and received bytes of bodies after which the client resets the stream. */
+  readonly resetAt?: number;
+  /** Whether the last frame of data ends the request, and no frame of its own. */
+  readonly endsWithData: boolean;
+}
+
+/** A connection of HTTP/2, whose streams may be of any sandboxes. */
+export interface Http2Session {
+  readonly kind: "http2";
+  readonly tls: boolean;
+  /** The number of streams that are open at a time. */
+  readonly depth: number;
+  readonly link: FrameOptions;
+  /** How the socket is read: what is not read fills the buffers of the kernel. */
+  readonly reading: Pace;
+  /** The number of bytes of the connection after which the client ends it in the middle, by a reset or by an end. */
+  readonly endAt?: number;
+  readonly endsBy: "reset" | "end";
+  readonly streams: readonly StreamPlan[];
+}
+
 export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
 
 /** Connections that are closed early. */
@@ -120,7 +147,7 @@ export interface SilentSession {
   readonly said: readonly number[];
 }
 
-export type Session = HttpSession | TalkSession | CrowdSession | SilentSession;
+export type Session = HttpSession | Http2Session | TalkSession | CrowdSession | SilentSession;
 
 /** Sizes at which buffers fill: of text, of writes ahead, of reads, of a read buffer. */
 const edges = [1, 4_096, 16_384, 65_536, 131_072, 262_144];

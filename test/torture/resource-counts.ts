@@ -9,6 +9,10 @@ import type { Findings } from "./findings.ts";
 export interface ProcessCounts {
   /** After garbage collection. */
   readonly heapBytes: number;
+  /** Buffers, and what nghttp2 keeps of connections, after garbage collection. */
+  readonly externalBytes: number;
+  /** The most memory that the process has had. */
+  readonly peakBytes: number;
   readonly descriptors: number;
   /** Sockets of clients and sandboxes. */
   readonly sockets: number;
@@ -33,6 +37,8 @@ export async function readCounts(activator: ActivatorReplica): Promise<ResourceC
 
 /** Optimised code and other internals of V8 may add this much after the first traffic. */
 const heapMayGrowBytes = 16 * 1024 * 1024;
+/** Read buffers that wait for the next connections. */
+const externalMayGrowBytes = 16 * 1024 * 1024;
 /** Keep-alive connections to the API server. */
 const descriptorsMayGrow = 8;
 /** V8 may keep the last few objects alive. A leak has one object for each connection. */
@@ -46,10 +52,14 @@ export async function expectNoLeak(bed: TestBed, before: ResourceCounts, finding
   const [activator] = bed.activators;
   if (!activator) throw new Error("there is no activator");
   let left: readonly string[] = [];
+  let peakBytes = 0;
   await eventually(async () => {
-    left = leftBy(before, await readCounts(activator));
+    const now = await readCounts(activator);
+    left = leftBy(before, now);
+    peakBytes = now.peakBytes;
     return left.length === 0;
   }, restLimitMs).catch(() => {});
+  findings.count("MiB that the activator had at most", peakBytes / 2 ** 20);
   const sent = "all connections have ended";
   for (const came of left) {
     findings.complain("at the end", {
@@ -77,6 +87,7 @@ function leftBy(before: ResourceCounts, after: ResourceCounts): readonly string[
   compare("sockets of clients and sandboxes", before.sockets, after.sockets, 0);
   compare("descriptors", before.descriptors, after.descriptors, descriptorsMayGrow);
   compare("series of metrics", before.series, after.series, seriesMayGrow);
+  compare("KiB outside the heap", before.externalBytes >> 10, after.externalBytes >> 10, externalMayGrowBytes >> 10);
   compare("KiB of heap", before.heapBytes >> 10, after.heapBytes >> 10, heapMayGrowBytes >> 10);
   return found;
 }

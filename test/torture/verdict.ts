@@ -41,10 +41,17 @@ export function judgeHttp(
   return found;
 }
 
-type Add = (what: string, expected: string, came: string) => void;
+export type Add = (what: string, expected: string, came: string) => void;
+
+type WithTls = Pick<HttpSession, "tls">;
 
 /** What must hold even if the exchange was cut. */
-function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Account, { tls }: HttpSession, add: Add) {
+export function judgeBytes(
+  { plan, down, whole, answerOf, byClose }: Seen,
+  account: Account,
+  { tls }: WithTls,
+  add: Add,
+) {
   const uploadBytes = plan.upload?.bytes ?? 0;
   if (account.broken !== undefined) add("a request that is not HTTP came to a sandbox", "a request", account.broken);
   if (account.up.wrong) add("wrong bytes in an upload", `${uploadBytes} right bytes`, describeWrong(account.up));
@@ -69,7 +76,7 @@ function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Acc
   }
 }
 
-function judgeAnswered(exchange: Seen, account: Account, session: HttpSession, add: Add): void {
+export function judgeAnswered(exchange: Seen, account: Account, session: WithTls, add: Add): void {
   judgeAnswer(exchange, add);
   if (!owesUpload(exchange, account, session)) return;
   const came = `${account.up.length} bytes; the connection of the sandbox: ${account.lost ?? "open"}`;
@@ -77,7 +84,7 @@ function judgeAnswered(exchange: Seen, account: Account, session: HttpSession, a
 }
 
 /** Whether the sandbox has answered, and its program reads all, but the end of the request has not come. */
-export function owesUpload({ plan, sent, answerOf, byClose }: Seen, account: Account, { tls }: HttpSession): boolean {
+export function owesUpload({ plan, sent, answerOf, byClose }: Seen, account: Account, { tls }: WithTls): boolean {
   if (plan.upload === undefined || answerOf === undefined || !readsAll(plan)) return false;
   // Over TLS, Node's client cannot send on after the end of its response.
   return !account.upEnded && !account.reset && (sent || !(byClose && tls));
@@ -137,19 +144,24 @@ export function judgeTalk(
   return found;
 }
 
-function describe(
-  { id, method, minorVersion, keepsAlive, sandbox, upload, answer }: ExchangePlan,
-  session: HttpSession,
-): string {
+function describe(plan: ExchangePlan, session: HttpSession): string {
   const { tls, depth, reading, exchanges } = session;
   const pace = Number.isFinite(reading.bytesPerTick)
     ? `${reading.bytesPerTick} bytes each ${reading.tickMs} ms`
     : "all";
+  const version = `HTTP/1.${plan.minorVersion}${plan.keepsAlive ? "" : " (the last)"}${tls ? " over TLS" : ""}`;
+  return (
+    `${describeExchange(plan, version)}, one of ${exchanges.length} on its connection, ` +
+    `${depth} at once, by a client that waits ${reading.waitMs} ms and reads ${pace}`
+  );
+}
+
+/** `version`: of the protocol. */
+export function describeExchange({ id, method, sandbox, upload, answer }: ExchangePlan, version: string): string {
   const up = upload ? ` with ${upload.bytes} bytes (${upload.framing})` : "";
   const cut = answer.cutAt === undefined ? "" : `, cut at ${answer.cutAt}`;
   return (
-    `${method} ${id} HTTP/1.${minorVersion}${keepsAlive ? "" : " (the last)"}${tls ? " over TLS" : ""} to ${sandbox}${up}, ` +
-    `one of ${exchanges.length} on its connection, ${depth} at once, by a client that waits ${reading.waitMs} ms and reads ${pace}; ` +
+    `${method} ${id} ${version} to ${sandbox}${up}, ` +
     `answered ${answer.when} with ${answer.bytes} bytes (${answer.framing}${cut}), then ${answer.ending}`
   );
 }

@@ -7,6 +7,9 @@ import { ClientConnection } from "../../activator/http1/front/client-connection.
 import { Exchange } from "../../activator/http1/front/exchange.ts";
 import { ExchangeProxy } from "../../activator/http1/proxy/exchange-proxy.ts";
 import { PodConnection } from "../../activator/http1/proxy/pod-connection.ts";
+import { ClientSession } from "../../activator/http2/front/client-session.ts";
+import { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
+import { StreamProxy } from "../../activator/http2/proxy/stream-proxy.ts";
 import { openSockets } from "../../activator/socket/open-sockets.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";
@@ -16,7 +19,10 @@ import type { ProcessCounts } from "./resource-counts.ts";
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
 
-const watched = { ExchangeProxy, ClientConnection, Exchange, PodConnection, RelaySide, TcpClient };
+const watched = {
+  ...{ ExchangeProxy, ClientConnection, Exchange, PodConnection, RelaySide, TcpClient },
+  ...{ ClientSession, StreamExchange, StreamProxy },
+};
 
 const loans = new Set<BufferLoans>();
 const { borrow } = BufferLoans.prototype;
@@ -25,10 +31,15 @@ BufferLoans.prototype.borrow = function watchedBorrow(this: BufferLoans) {
   return borrow.call(this);
 };
 
+function memory(): Pick<ProcessCounts, "heapBytes" | "externalBytes" | "peakBytes"> {
+  const { heapUsed, external } = process.memoryUsage();
+  return { heapBytes: heapUsed, externalBytes: external, peakBytes: process.resourceUsage().maxRSS * 1_024 };
+}
+
 function resourceCounts(): ProcessCounts {
   collect();
   return {
-    heapBytes: process.memoryUsage().heapUsed,
+    ...memory(),
     descriptors: readdirSync("/proc/self/fd").length,
     sockets: openSockets(),
     loans: [...loans].reduce((sum, { lent }) => sum + lent, 0),

@@ -34,13 +34,18 @@ export function dialPlain(address: Address): Connection {
   return { socket, cut: () => reset(socket), isLate: watchLateness(socket, "connect") };
 }
 
-/** TLS runs on a separate socket, which can be reset. */
-export function dialTls({ https, authority }: World): Connection {
+/** TLS runs on a separate socket, which can be reset. `protocols`: those that the client offers by ALPN. */
+export function dialTls({ https, authority }: World, protocols: readonly string[] = []): Connection {
   const raw = connect({ ...https, allowHalfOpen: true, noDelay: true }).on("error", () => {});
-  const socket = connectTls({ socket: raw, ca: authority, servername: "torture.test" });
+  const ALPNProtocols = [...protocols];
+  const socket = connectTls({ socket: raw, ca: authority, servername: "torture.test", ALPNProtocols });
   const cut = () => {
     reset(raw);
     socket.destroy();
   };
   return { socket: socket.on("error", () => {}), cut, isLate: watchLateness(socket, "secureConnect") };
 }
+
+/** A connection for HTTP/2: by ALPN over TLS, or by the preface in clear text. */
+export const dialHttp2 = (tls: boolean, world: World): Connection =>
+  tls ? dialTls(world, ["h2"]) : dialPlain(world.http);
