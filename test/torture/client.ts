@@ -1,11 +1,12 @@
 import { converseByHttp, type Seen, type SessionSeen } from "./client-http.ts";
-import { converse } from "./client-talk.ts";
+import { converse, type TalkSeen } from "./client-talk.ts";
 import { crowd, neverHandshake } from "./crowd.ts";
 import type { Complaint, Findings } from "./findings.ts";
 import type { Generator } from "./generate.ts";
 import { converseByHttp2 } from "./http2/client.ts";
+import { converseByStreams } from "./http2/client-web-sockets.ts";
 import { judgeHttp2 } from "./http2/verdict.ts";
-import type { Http2Session, HttpSession, Session, TalkSession } from "./plan.ts";
+import type { Http2Session, HttpSession, Session, TalkSession, WebSocketSession } from "./plan.ts";
 import { type Excuse, judgeHttp, judgeTalk, owesUpload } from "./verdict.ts";
 import type { World } from "./world.ts";
 
@@ -67,6 +68,8 @@ export class Client {
         return this.#complain(await this.#http2(session));
       case "talk":
         return this.#complain(await this.#talk(session));
+      case "webSockets":
+        return this.#complain(await this.#webSockets(session));
       case "crowd":
         findings.count("connections of crowds", session.visits.length);
         return crowd(session, world);
@@ -124,19 +127,36 @@ export class Client {
     const { world, subject, findings } = this.#options;
     const { deaths } = subject;
     const seen = await converse(session, world);
-    if (!seen) {
-      findings.count("Services that led nowhere for a moment");
-      return [];
-    }
+    if (!seen) findings.count("Services that led nowhere for a moment");
+    return seen ? this.#judgeTalk(session, seen, deaths) : [];
+  }
+
+  async #webSockets(session: WebSocketSession): Promise<readonly Complaint[]> {
+    const { tls, talks } = session;
+    const { world, subject } = this.#options;
+    const { deaths } = subject;
+    const all = await converseByStreams(session, world);
+    const pairs = all.flatMap((seen, index) => talks.slice(index, index + 1).map((talk) => ({ talk, seen })));
+    const found = await Promise.all(pairs.map(({ talk, seen }) => this.#judgeTalk({ talk, tls }, seen, deaths)));
+    return found.flat();
+  }
+
+  async #judgeTalk(
+    session: Pick<TalkSession, "talk" | "tls">,
+    seen: TalkSeen,
+    deaths: number,
+  ): Promise<readonly Complaint[]> {
+    const { ledger } = this.#options.world;
     // The last bytes of the client are still on their way, to a sandbox that may read them slowly.
     const { id } = session.talk;
-    const account = world.ledger.accountOf(id);
+    const account = ledger.accountOf(id);
     const wasRefused = seen.status !== 101;
     const isOver = () =>
       wasRefused || account.upEnded || account.reset || account.lost !== undefined || seen.cut || seen.stuck;
     for (let before = -1; before !== account.up.length; await settled(isOver, quietMs)) before = account.up.length;
     const found = await this.#judge(deaths, (excuse) => judgeTalk(session, seen, account, excuse));
-    world.ledger.close(id);
+    this.#options.findings.count(seen.ending === "ended" ? "conversations that ended" : "conversations that were cut");
+    ledger.close(id);
     return found;
   }
 

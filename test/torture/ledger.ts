@@ -1,5 +1,6 @@
 import { ByteCheck, upStream } from "./bytes.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
+import type { Speech } from "./talk/speech.ts";
 
 /** What a sandbox received and sent in one exchange or conversation. */
 export class Account {
@@ -16,6 +17,8 @@ export class Account {
   endedByAnother = false;
   /** How its connection broke, if it did. */
   lost: string | undefined;
+  /** How it reads the conversation. */
+  heard: Speech | undefined;
   /** Received data that is not HTTP. */
   broken: string | undefined;
 

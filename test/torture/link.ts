@@ -120,7 +120,7 @@ export const closed = (socket: Duplex): Promise<void> =>
 export type Ending = "open" | "ended" | "broken";
 
 /** Records how a socket ends. The first event counts: an error after an end is no failure. */
-export function watchEnding(socket: Socket): { readonly ending: Ending } {
+export function watchEnding(socket: Duplex): { readonly ending: Ending } {
   const seen: { ending: Ending } = { ending: "open" };
   const note = (ending: Ending) => {
     if (seen.ending === "open") seen.ending = ending;

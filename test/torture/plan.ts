@@ -3,7 +3,19 @@ import type { FrameOptions } from "./http2/frame-connection.ts";
 import type { Pace, Sending } from "./link.ts";
 
 /** The kinds of traffic; each can be omitted. */
-export const kinds = ["http", "early", "http10", "tls", "upgrade", "tcp", "crowd", "silent", "sleep", "http2"] as const;
+export const kinds = [
+  "http",
+  "early",
+  "http10",
+  "tls",
+  "upgrade",
+  "tcp",
+  "crowd",
+  "silent",
+  "sleep",
+  "http2",
+  "websocket",
+] as const;
 export type Kind = (typeof kinds)[number];
 
 /** What a sandbox does after its answer, or within it. */
@@ -76,12 +88,22 @@ export interface SpeakerPlan {
   readonly resetAt?: number;
 }
 
-/** A conversation in both directions: after a 101, or on a TCP connection to a sandbox. */
+/** The frames of one side of a WebSocket. */
+export interface FramesPlan {
+  /** How many bytes of its stream each has, except the last. */
+  readonly bytes: number;
+  /** It sends a close frame before its end. */
+  readonly closes: boolean;
+}
+
+/** A conversation in both directions: after a 101, on a TCP connection to a sandbox, or on a stream of HTTP/2. */
 export interface TalkPlan {
   readonly kind: "talk";
   readonly id: number;
   readonly sandbox: string;
-  readonly by: "upgrade" | "tcp";
+  readonly by: "upgrade" | "tcp" | "stream";
+  /** It is a WebSocket. Over HTTP/2 each conversation is one. */
+  readonly frames?: { readonly client: FramesPlan; readonly pod: FramesPlan };
   /** The number of the client's bytes that are sent before the answer to the request. */
   readonly ahead: number;
   /** The number of the sandbox's bytes that are sent together with its 101. */
@@ -135,6 +157,14 @@ export interface Http2Session {
 
 export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
 
+/** WebSockets over one connection of HTTP/2. */
+export interface WebSocketSession {
+  readonly kind: "webSockets";
+  readonly tls: boolean;
+  readonly link: FrameOptions;
+  readonly talks: readonly TalkPlan[];
+}
+
 /** Connections that are closed early. */
 export interface CrowdSession {
   readonly kind: "crowd";
@@ -147,7 +177,7 @@ export interface SilentSession {
   readonly said: readonly number[];
 }
 
-export type Session = HttpSession | Http2Session | TalkSession | CrowdSession | SilentSession;
+export type Session = HttpSession | Http2Session | TalkSession | WebSocketSession | CrowdSession | SilentSession;
 
 /** Sizes at which buffers fill: of text, of writes ahead, of reads, of a read buffer. */
 const edges = [1, 4_096, 16_384, 65_536, 131_072, 262_144];

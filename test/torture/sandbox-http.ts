@@ -4,12 +4,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
 import { eventually } from "../support/eventually.ts";
-import { bytesOf, downStream } from "./bytes.ts";
+import { downStream } from "./bytes.ts";
 import type { Account, Ledger } from "./ledger.ts";
 import { type Pace, pour, readAtPace, reset } from "./link.ts";
 import { type Head, MessageReader } from "./message-reader.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
-import { Talker } from "./talker.ts";
+import { speechOf } from "./talk/speech.ts";
+import { Talker } from "./talk/talker.ts";
+import { webSocketProof } from "./talk/web-socket-framing.ts";
 
 /** A server on a port of a Pod that answers each connection by its plan. */
 export abstract class PlannedServer implements PodProgram {
@@ -132,7 +134,7 @@ class PodSide {
     const account = this.#ledger.accountOf(id);
     account.times += 1;
     if (plan.kind === "talk") {
-      this.#switch(plan, account);
+      this.#switch(plan, account, head);
       return "raw";
     }
     this.#plan = plan;
@@ -183,14 +185,17 @@ class PodSide {
     });
   }
 
-  #switch(plan: TalkPlan, account: Account): void {
-    const { pod, early } = plan;
-    const stream = downStream(plan.id);
-    const text = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: torture\r\n\r\n";
+  #switch(plan: TalkPlan, account: Account, { fields }: Head): void {
+    const { pod, early, frames } = plan;
+    const proof = `Sec-WebSocket-Accept: ${webSocketProof(fields.get("sec-websocket-key") ?? "")}\r\n`;
+    const form = frames ? `Upgrade: websocket\r\n${proof}` : "Upgrade: torture\r\n";
+    const text = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n${form}\r\n`;
+    const speech = speechOf(plan, "pod");
+    account.heard = speech;
     const heard = { hears: account.up, toHear: plan.client.bytes };
     const cut = () => reset(this.#socket);
-    this.#talker = new Talker(this.#socket, { plan: pod, stream, sent: early, ...heard, cut });
-    this.#socket.write(Buffer.concat([Buffer.from(text), bytesOf(stream, 0, early)]));
+    this.#talker = new Talker(this.#socket, { plan: pod, speech, sent: early, ...heard, cut });
+    this.#socket.write(Buffer.concat([Buffer.from(text), speech.encode(0, early)]));
     followTalk(this.#talker, account, this.#socket);
     readAtPace(this.#socket, pod.reading);
     this.#talker.start();

@@ -1,10 +1,10 @@
 import type { Socket } from "node:net";
 import { rawPort } from "../sleep/raw-workload.ts";
-import { downStream } from "./bytes.ts";
 import type { Ledger } from "./ledger.ts";
 import { readAtPace, reset } from "./link.ts";
 import { followTalk, PlannedServer } from "./sandbox-http.ts";
-import { Talker } from "./talker.ts";
+import { speechOf } from "./talk/speech.ts";
+import { Talker } from "./talk/talker.ts";
 
 /** The first line of a client on a port without HTTP: the id of the conversation. */
 export const greetingOf = (id: number): Buffer => Buffer.from(`${String(id).padStart(greetingBytes - 1)}\n`);
@@ -47,7 +47,7 @@ export class PlannedTcpServer extends PlannedServer {
     const { pod, client } = plan;
     const heard = { hears: account.up, toHear: client.bytes };
     const cut = () => reset(socket);
-    const talker = new Talker(socket, { plan: pod, stream: downStream(id), sent: 0, ...heard, cut });
+    const talker = new Talker(socket, { plan: pod, speech: speechOf(plan, "pod"), sent: 0, ...heard, cut });
     followTalk(talker, account, socket);
     readAtPace(socket, pod.reading);
     talker.start();

@@ -3,7 +3,15 @@ import type { Seen, SessionSeen } from "./client-http.ts";
 import type { TalkSeen } from "./client-talk.ts";
 import type { Complaint } from "./findings.ts";
 import type { Account } from "./ledger.ts";
-import { type ExchangePlan, type HttpSession, isEarly, readsAll, type TalkSession } from "./plan.ts";
+import {
+  type ExchangePlan,
+  type FramesPlan,
+  type HttpSession,
+  isEarly,
+  readsAll,
+  type TalkPlan,
+  type TalkSession,
+} from "./plan.ts";
 import { rude } from "./sandboxes.ts";
 
 /** Whether only the bytes can be judged, because the activator exited meanwhile. */
@@ -110,23 +118,21 @@ function judgeCut({ plan, down, status }: Seen, account: Account, { stuck, endin
 
 /** The failures of one conversation. */
 export function judgeTalk(
-  { talk, tls }: TalkSession,
+  { talk, tls }: Pick<TalkSession, "talk" | "tls">,
   seen: TalkSeen,
   account: Account,
   { activatorEnded }: Excuse,
 ): readonly Complaint[] {
   const found: Complaint[] = [];
-  const { client, pod, by, ahead, early } = talk;
-  const sent =
-    `${by === "tcp" ? "a TCP connection" : "an upgrade"}${tls ? " over TLS" : ""} to ${talk.sandbox}, ` +
-    `${client.bytes} bytes up (${ahead} before the answer), ${pod.bytes} down (${early} with the answer), ` +
-    `ends: ${client.ends} and ${pod.ends}, resets: ${client.resetAt ?? "none"} and ${pod.resetAt ?? "none"}`;
-  const add: Add = (what, expected, came) =>
-    found.push({ what: `${by}${tls ? " over TLS" : ""}: ${what}`, sent, expected, came });
+  const { client, pod, by } = talk;
+  const name = `${nameOf(talk)}${tls ? " over TLS" : ""}`;
+  const sent = describeTalk(talk, name);
+  const add: Add = (what, expected, came) => found.push({ what: `${name}: ${what}`, sent, expected, came });
   const { down } = seen;
   if (down.wrong) add("wrong bytes to the client", `${pod.bytes} right bytes`, describeWrong(down));
   if (account.up.wrong) add("wrong bytes to the sandbox", `${client.bytes} right bytes`, describeWrong(account.up));
   if (account.times > 1) add("it reached the sandbox twice", "once", `${account.times} times`);
+  judgeFrames(talk, seen, account, add);
   if (activatorEnded || (seen.late && account.times === 0)) return found;
   const came =
     `to the client ${down.length} bytes, then ${seen.ending}${seen.status === 101 ? "" : `, status ${seen.status}`}; ` +
@@ -135,7 +141,8 @@ export function judgeTalk(
   else if (!seen.cut && !account.reset) {
     const isWhole = down.length === pod.bytes && account.up.length === client.bytes && account.upEnded;
     if (!isWhole || seen.ending !== "ended") add("a cut", "all bytes and the end, both ways", came);
-  } else if (!tls) {
+  } else if (!tls || by === "stream") {
+    // A stream of HTTP/2 has its own end, over TLS too.
     const isShort = seen.ending === "ended" && down.length < pod.bytes && seen.status === 101;
     if (isShort) add("an end to the client that was a reset", `${pod.bytes} bytes or a reset`, came);
     const isShortUp = account.upEnded && account.up.length < client.bytes;
@@ -153,6 +160,35 @@ function describe(plan: ExchangePlan, session: HttpSession): string {
   return (
     `${describeExchange(plan, version)}, one of ${exchanges.length} on its connection, ` +
     `${depth} at once, by a client that waits ${reading.waitMs} ms and reads ${pace}`
+  );
+}
+
+/** What must hold of the frames of a WebSocket, even if it was cut. */
+function judgeFrames({ frames }: TalkPlan, { heard, ending, cut }: TalkSeen, account: Account, add: Add): void {
+  if (!frames) return;
+  const sides = [
+    { to: "client", speech: heard, closes: frames.pod.closes, isWhole: ending === "ended" && !cut && !account.reset },
+    { to: "sandbox", speech: account.heard, closes: frames.client.closes, isWhole: account.upEnded && !cut },
+  ] as const;
+  for (const { to, speech, closes, isWhole } of sides) {
+    if (speech?.broken !== undefined) add(`frames to the ${to} that were not sent`, "the frames", speech.broken);
+    const code = speech?.closeCode;
+    const expected = closes ? "1000" : "no close frame";
+    if (code !== undefined && (code !== 1_000 || !closes)) add(`a close frame to the ${to}`, expected, String(code));
+    if (code === undefined && closes && isWhole) add(`no close frame to the ${to}`, expected, "an end without one");
+  }
+}
+
+const nameOf = ({ by, frames }: TalkPlan): string =>
+  by === "stream" ? "WebSocket over HTTP/2" : frames ? "WebSocket" : by === "tcp" ? "TCP" : "upgrade";
+
+function describeTalk({ id, client, pod, ahead, early, sandbox, frames }: TalkPlan, name: string): string {
+  const side = ({ bytes, closes }: FramesPlan) => `${bytes} bytes${closes ? " and a close frame" : ""}`;
+  const form = frames ? `, frames of ${side(frames.client)} up and ${side(frames.pod)} down` : "";
+  return (
+    `${name} ${id} to ${sandbox}, ` +
+    `${client.bytes} bytes up (${ahead} before the answer), ${pod.bytes} down (${early} with the answer), ` +
+    `ends: ${client.ends} and ${pod.ends}, resets: ${client.resetAt ?? "none"} and ${pod.resetAt ?? "none"}${form}`
   );
 }
 

@@ -46,7 +46,7 @@ function plansOf(draw: Draw, exchanges: ExchangeGenerator, chosen: ReadonlySet<K
 }
 
 /** With a small window each few bytes take a way there and back, so only short responses get one. */
-function linkOf(draw: Draw, bytesMax: number): FrameOptions {
+export function linkOf(draw: Draw, bytesMax: number): FrameOptions {
   const window = draw.random.oneOf([1, 1_000, 16_384, 65_535, 65_535, 262_144, 1_048_576]) + draw.between(0, 300);
   return {
     windowBytes: Math.max(window, Math.ceil(bytesMax / 200)),

@@ -1,13 +1,13 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
-import { type ByteCheck, bytesOf } from "./bytes.ts";
-import { drained } from "./link.ts";
-import type { SpeakerPlan } from "./plan.ts";
+import type { ByteCheck } from "../bytes.ts";
+import { drained } from "../link.ts";
+import type { SpeakerPlan } from "../plan.ts";
+import type { Speech } from "./speech.ts";
 
 export interface TalkerOptions {
   readonly plan: SpeakerPlan;
-  /** The stream that it sends. */
-  readonly stream: number;
+  readonly speech: Speech;
   /** The bytes of the stream that were sent before. */
   readonly sent: number;
   readonly hears: ByteCheck;
@@ -22,13 +22,13 @@ export class Talker {
   onEnd: () => void = () => {};
   onReset: () => void = () => {};
   onSent: () => void = () => {};
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #options: TalkerOptions;
   #sent: number;
   #heardEnd = false;
   #allSent = false;
 
-  constructor(socket: Socket, options: TalkerOptions) {
+  constructor(socket: Duplex, options: TalkerOptions) {
     this.#socket = socket;
     this.#options = options;
     this.#sent = options.sent;
@@ -39,7 +39,7 @@ export class Talker {
   }
 
   feed(bytes: Buffer): void {
-    this.#options.hears.take(bytes);
+    this.#options.hears.take(this.#options.speech.decode(bytes));
     this.#resetIfDue();
     this.#endIfDue();
   }
@@ -51,11 +51,11 @@ export class Talker {
   }
 
   async #speak(): Promise<void> {
-    const { plan, stream } = this.#options;
+    const { plan, speech } = this.#options;
     const { pieceBytes, everyMs } = plan.sending;
     while (this.#sent < plan.bytes && this.#socket.writable && !this.#resetIfDue()) {
       const end = Math.min(plan.bytes, this.#sent + pieceBytes, Math.max(plan.resetAt ?? plan.bytes, this.#sent + 1));
-      const takesMore = this.#socket.write(bytesOf(stream, this.#sent, end));
+      const takesMore = this.#socket.write(speech.encode(this.#sent, end));
       this.#sent = end;
       if (!takesMore) await drained(this.#socket);
       else await (everyMs > 0 ? delay(everyMs) : turn());
@@ -76,9 +76,11 @@ export class Talker {
   }
 
   #endIfDue(): void {
-    const { plan, hears, toHear } = this.#options;
+    const { plan, hears, toHear, speech } = this.#options;
     if (!this.#allSent || !this.#socket.writable) return;
     const isDue = plan.ends === "sent" || this.#heardEnd || (plan.ends === "heardAll" && hears.length >= toHear);
-    if (isDue) this.#socket.end();
+    if (!isDue) return;
+    if (speech.last.length > 0) this.#socket.write(speech.last);
+    this.#socket.end();
   }
 }
