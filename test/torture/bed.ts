@@ -7,6 +7,7 @@ import { TestBed } from "../sleep/test-bed.ts";
 import { Names } from "../soak/names.ts";
 import { eventually } from "../support/eventually.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { PlannedGrpcServer } from "./http2/sandbox-grpc.ts";
 import { Ledger } from "./ledger.ts";
 import { handshakeSeconds } from "./link.ts";
 import { countsPort } from "./resource-counts.ts";
@@ -48,7 +49,7 @@ export async function openBed(
         ...["--wakes-per-second=200", "--wakes-burst=400"],
       ],
       podPrograms() {
-        const programs = [new PlannedHttpServer(ledger), new PlannedTcpServer(ledger)];
+        const programs = [new PlannedHttpServer(ledger), new PlannedTcpServer(ledger), new PlannedGrpcServer(ledger)];
         for (const program of programs) servers.add(program);
         return programs;
       },

@@ -4,9 +4,10 @@ import { crowd, neverHandshake } from "./crowd.ts";
 import type { Complaint, Findings } from "./findings.ts";
 import type { Generator } from "./generate.ts";
 import { converseByHttp2 } from "./http2/client.ts";
-import { converseByStreams } from "./http2/client-web-sockets.ts";
+import { converseByStreams, type StreamTalkSeen } from "./http2/client-talks.ts";
 import { judgeHttp2 } from "./http2/verdict.ts";
-import type { Http2Session, HttpSession, Session, TalkSession, WebSocketSession } from "./plan.ts";
+import { judgeCall } from "./http2/verdict-calls.ts";
+import type { Http2Session, HttpSession, Session, StreamTalksSession, TalkPlan, TalkSession } from "./plan.ts";
 import { type Excuse, judgeHttp, judgeTalk, owesUpload } from "./verdict.ts";
 import type { World } from "./world.ts";
 
@@ -69,7 +70,8 @@ export class Client {
       case "talk":
         return this.#complain(await this.#talk(session));
       case "webSockets":
-        return this.#complain(await this.#webSockets(session));
+      case "calls":
+        return this.#complain(await this.#streamTalks(session));
       case "crowd":
         findings.count("connections of crowds", session.visits.length);
         return crowd(session, world);
@@ -131,14 +133,24 @@ export class Client {
     return seen ? this.#judgeTalk(session, seen, deaths) : [];
   }
 
-  async #webSockets(session: WebSocketSession): Promise<readonly Complaint[]> {
-    const { tls, talks } = session;
-    const { world, subject } = this.#options;
+  async #streamTalks(session: StreamTalksSession): Promise<readonly Complaint[]> {
+    const { world, subject, findings } = this.#options;
     const { deaths } = subject;
-    const all = await converseByStreams(session, world);
-    const pairs = all.flatMap((seen, index) => talks.slice(index, index + 1).map((talk) => ({ talk, seen })));
-    const found = await Promise.all(pairs.map(({ talk, seen }) => this.#judgeTalk({ talk, tls }, seen, deaths)));
-    return found.flat();
+    const { talks, broken } = await converseByStreams(session, world);
+    const judge = async (talk: TalkPlan, seen: StreamTalkSeen | undefined): Promise<readonly Complaint[]> => {
+      if (!seen) return [];
+      const { call } = talk;
+      if (!call) return this.#judgeTalk({ talk, tls: session.tls }, seen, deaths);
+      const account = world.ledger.accountOf(talk.id);
+      const found = await this.#judge(deaths, (excuse) => judgeCall({ talk, call, session }, seen, account, excuse));
+      findings.count(seen.grpcStatus === call.status ? "calls that were whole" : "calls that were cut");
+      world.ledger.close(talk.id);
+      return found;
+    };
+    const found = await Promise.all(session.talks.map((talk, index) => judge(talk, talks[index])));
+    if (broken === undefined) return found.flat();
+    const sent = `${session.talks.length} streams`;
+    return [...found.flat(), { what: "HTTP/2: frames against the protocol", sent, expected: "frames", came: broken }];
   }
 
   async #judgeTalk(

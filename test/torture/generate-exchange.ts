@@ -1,4 +1,4 @@
-import type { Draw, ExchangePlan, Kind } from "./plan.ts";
+import type { Draw, ExchangePlan, FramesPlan, Kind, SpeakerPlan, TalkPlan } from "./plan.ts";
 import { paused, rude, sleepers, steady } from "./sandboxes.ts";
 
 /** Plans exchanges, whatever protocol carries them. */
@@ -69,3 +69,15 @@ const readers = ["keep", "keep", "keep", "announce"] as const;
 
 /** Mostly the same sandbox, so that clients reuse each other's connections to it. */
 export const crowded = (draw: Draw): string => (draw.chance(75) ? (steady[0] ?? "") : draw.random.oneOf(rude));
+
+/** Frames of a WebSocket, or messages of a call. */
+export function framesOf(
+  draw: Draw,
+  { client, pod }: Pick<TalkPlan, "client" | "pod">,
+): NonNullable<TalkPlan["frames"]> {
+  const side = ({ bytes }: SpeakerPlan): FramesPlan => {
+    const frame = draw.chance(30) ? draw.between(100, 2_000) : draw.chance(50) ? draw.nearEdge() : draw.size();
+    return { bytes: Math.max(1, Math.ceil(bytes / 3_000), frame), closes: draw.chance(70) };
+  };
+  return { client: side(client), pod: side(pod) };
+}

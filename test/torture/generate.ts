@@ -1,22 +1,22 @@
 import { seededRandom } from "../support/seeded-random.ts";
-import { crowded, ExchangeGenerator } from "./generate-exchange.ts";
+import { crowded, ExchangeGenerator, framesOf } from "./generate-exchange.ts";
 import { http2Session, linkOf } from "./http2/generate.ts";
+import { callsSession } from "./http2/generate-calls.ts";
 import {
   type AnswerPlan,
   type CrowdSession,
   Draw,
   type ExchangePlan,
-  type FramesPlan,
   type HttpSession,
   type Kind,
   type LastWord,
   type Session,
   type SilentSession,
   type SpeakerPlan,
+  type StreamTalksSession,
   type TalkPlan,
   type TalkSession,
   type Visit,
-  type WebSocketSession,
 } from "./plan.ts";
 import { paused, rude, sleepers, steady } from "./sandboxes.ts";
 
@@ -43,7 +43,7 @@ export class Generator {
     this.#session += 1;
     const draw = new Draw(seededRandom(scatter(scatter(this.#seed) + this.#client * 65_537 + this.#session)));
     for (;;) {
-      const session = this.#choose(draw, draw.random.below(150));
+      const session = this.#choose(draw, draw.random.below(170));
       if (session) return session;
     }
   }
@@ -62,8 +62,9 @@ export class Generator {
     if (choice < 97) return has("crowd") ? this.#crowd(draw) : undefined;
     if (choice < 100) return has("silent") ? silent(draw) : undefined;
     if (choice < 130) return has("http2") ? http2Session(draw, this.#exchanges, this.#kinds) : undefined;
-    if (!has("websocket")) return undefined;
-    return choice < 138 ? this.#webSocket(draw) : this.#webSockets(draw);
+    if (choice < 138) return has("websocket") ? this.#webSocket(draw) : undefined;
+    if (choice < 150) return has("websocket") ? this.#webSockets(draw) : undefined;
+    return has("grpc") ? callsSession(draw, () => this.#nextId(), this.#kinds) : undefined;
   }
 
   /** Many small exchanges on one connection, to all kinds of programs. */
@@ -177,7 +178,7 @@ export class Generator {
     return { ...session, talk: { ...session.talk, ahead: 0, frames: framesOf(draw, session.talk) } };
   }
 
-  #webSockets(draw: Draw): WebSocketSession {
+  #webSockets(draw: Draw): StreamTalksSession {
     const talks = Array.from({ length: draw.between(1, 5) }, (): TalkPlan => {
       const { talk } = this.#talk(draw, false);
       const ahead = draw.chance(30) ? Math.min(talk.client.bytes, draw.between(1, 30_000)) : 0;
@@ -185,7 +186,8 @@ export class Generator {
       return { ...talk, by: "stream", ahead, early, frames: framesOf(draw, talk) };
     });
     const bytesMax = Math.max(...talks.map(({ pod }) => pod.bytes));
-    return { kind: "webSockets", tls: this.#kinds.has("tls") && draw.chance(45), link: linkOf(draw, bytesMax), talks };
+    const tls = this.#kinds.has("tls") && draw.chance(45);
+    return { kind: "webSockets", tls, depth: talks.length, link: linkOf(draw, bytesMax), talks };
   }
 
   /** A TLS client that reads nothing for a while, and a sandbox that sends more than all buffers hold. */
@@ -254,14 +256,6 @@ export class Generator {
     this.#ids += 1;
     return this.#client * idsOfClient + this.#ids;
   }
-}
-
-function framesOf(draw: Draw, { client, pod }: TalkPlan): NonNullable<TalkPlan["frames"]> {
-  const side = ({ bytes }: SpeakerPlan): FramesPlan => {
-    const frame = draw.chance(30) ? draw.between(100, 2_000) : draw.chance(50) ? draw.nearEdge() : draw.size();
-    return { bytes: Math.max(1, Math.ceil(bytes / 3_000), frame), closes: draw.chance(70) };
-  };
-  return { client: side(client), pod: side(pod) };
 }
 
 function silent(draw: Draw): SilentSession {

@@ -15,6 +15,7 @@ export const kinds = [
   "sleep",
   "http2",
   "websocket",
+  "grpc",
 ] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -96,14 +97,31 @@ export interface FramesPlan {
   readonly closes: boolean;
 }
 
+/** What makes a conversation a call of gRPC. */
+export interface CallPlan {
+  /** When the program answers: after the whole request, or before. */
+  readonly answers: "after" | "atOnce";
+  readonly delayMs: number;
+  readonly status: number;
+  /** The response is a head that says how the call ended. */
+  readonly isHeadAlone: boolean;
+  /** The time that the client allows. Absent: no limit. */
+  readonly deadlineMs?: number;
+  /** The code of a reset of the program. */
+  readonly resetCode: number;
+  /** What becomes of the connection of the program when the call begins. */
+  readonly connection: "keep" | "goaway" | "reset";
+}
+
 /** A conversation in both directions: after a 101, on a TCP connection to a sandbox, or on a stream of HTTP/2. */
 export interface TalkPlan {
   readonly kind: "talk";
   readonly id: number;
   readonly sandbox: string;
   readonly by: "upgrade" | "tcp" | "stream";
-  /** It is a WebSocket. Over HTTP/2 each conversation is one. */
+  /** It is a WebSocket, or a call of gRPC with messages. */
   readonly frames?: { readonly client: FramesPlan; readonly pod: FramesPlan };
+  readonly call?: CallPlan;
   /** The number of the client's bytes that are sent before the answer to the request. */
   readonly ahead: number;
   /** The number of the sandbox's bytes that are sent together with its 101. */
@@ -157,9 +175,11 @@ export interface Http2Session {
 
 export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
 
-/** WebSockets over one connection of HTTP/2. */
-export interface WebSocketSession {
-  readonly kind: "webSockets";
+/** WebSockets, or calls of gRPC, over one connection of HTTP/2. */
+export interface StreamTalksSession {
+  readonly kind: "webSockets" | "calls";
+  /** The number of streams that are open at a time. */
+  readonly depth: number;
   readonly tls: boolean;
   readonly link: FrameOptions;
   readonly talks: readonly TalkPlan[];
@@ -177,7 +197,7 @@ export interface SilentSession {
   readonly said: readonly number[];
 }
 
-export type Session = HttpSession | Http2Session | TalkSession | WebSocketSession | CrowdSession | SilentSession;
+export type Session = HttpSession | Http2Session | TalkSession | StreamTalksSession | CrowdSession | SilentSession;
 
 /** Sizes at which buffers fill: of text, of writes ahead, of reads, of a read buffer. */
 const edges = [1, 4_096, 16_384, 65_536, 131_072, 262_144];

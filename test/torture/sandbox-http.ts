@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
@@ -203,7 +204,7 @@ class PodSide {
 }
 
 /** Records the sandbox's side of a conversation in the account. */
-export function followTalk(talker: Talker, account: Account, socket: Socket): void {
+export function followTalk(talker: Talker, account: Account, socket: Duplex): void {
   const note = (how: string) => {
     account.lost ??= how;
   };

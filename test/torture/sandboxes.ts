@@ -2,6 +2,9 @@ import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import { workloadPort } from "../sleep/workload.ts";
 
+/** The port of the sandboxes for calls of gRPC, over HTTP/2 in clear text. */
+export const grpcPort = 50_051;
+
 /** Programs without faults. */
 export const steady: readonly string[] = ["steady-0", "steady-1"];
 /** Programs that reset, close without a response, and answer before they read. */
@@ -14,7 +17,11 @@ export const paused: readonly string[] = ["paused-0"];
 const podTemplate = {
   spec: {
     containers: [
-      { name: "main", image: "workload", ports: [{ containerPort: workloadPort }, { containerPort: rawPort }] },
+      {
+        name: "main",
+        image: "workload",
+        ports: [{ containerPort: workloadPort }, { containerPort: rawPort }, { containerPort: grpcPort }],
+      },
     ],
     nodeName: "bed",
   },

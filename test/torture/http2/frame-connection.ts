@@ -69,8 +69,14 @@ export class FrameConnection implements StreamOwner {
 
   /** Announces the end, and ends the connection. */
   end(): void {
-    this.#send(frameOf({ type: frame.goaway }, Buffer.concat([uint32(0), uint32(0)])));
+    this.announceEnd();
     this.#socket.end();
+  }
+
+  /** Of a server: no stream behind those that have arrived is served. */
+  announceEnd(): void {
+    const last = this.#side === "server" ? this.#last : 0;
+    this.#send(frameOf({ type: frame.goaway }, Buffer.concat([uint32(Math.max(0, last)), uint32(0)])));
   }
 
   // What its streams send.

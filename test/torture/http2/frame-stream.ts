@@ -34,6 +34,8 @@ export class FrameStream extends Duplex {
   resetCode: number | undefined;
   /** The number of sent bytes after which the frame of data ends the stream. Absent: another frame ends it. */
   endsAt: number | undefined;
+  /** These end it, instead of a frame of data. */
+  trailers: Fields | undefined;
   /** The other side has ended its part. */
   hasEnd = false;
   /** Its own part was ended by a frame. */
@@ -44,7 +46,6 @@ export class FrameStream extends Duplex {
   #sentBytes = 0;
   #unread = 0;
   #waiting: Waiting | undefined;
-  #trailers: Fields | undefined;
   readonly #owner: StreamOwner;
 
   constructor(id: number, owner: StreamOwner) {
@@ -65,11 +66,6 @@ export class FrameStream extends Duplex {
     this.#isSent = isLast;
     this.#owner.sendFields(this, fields, isLast);
     if (isLast) this.end();
-  }
-
-  endWith(trailers: Fields): void {
-    this.#trailers = trailers;
-    this.end();
   }
 
   /** Sends what the windows permit. */
@@ -142,7 +138,7 @@ export class FrameStream extends Duplex {
   override _final(done: () => void): void {
     if (!this.#isSent && !this.#isClosed) {
       this.#isSent = true;
-      if (this.#trailers) this.#owner.sendFields(this, this.#trailers, true);
+      if (this.trailers) this.#owner.sendFields(this, this.trailers, true);
       else this.#owner.sendData(this, Buffer.alloc(0), true, () => {});
     }
     done();

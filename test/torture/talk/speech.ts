@@ -1,5 +1,6 @@
 import { bytesOf, downStream, upStream } from "../bytes.ts";
 import type { TalkPlan } from "../plan.ts";
+import { messageFraming, parseMessage } from "./message-framing.ts";
 import { webSocketFraming } from "./web-socket-framing.ts";
 
 /** How one side of a conversation writes its bytes, and reads those of the other side. */
@@ -43,7 +44,7 @@ export function speechOf(plan: TalkPlan, side: "client" | "pod"): Speech {
   const { frames } = plan;
   if (!frames) return new PlainSpeech(stream);
   const { [side]: own } = frames;
-  const { framing, parse } = webSocketFraming(isClient);
+  const { framing, parse } = plan.call ? { framing: messageFraming, parse: parseMessage } : webSocketFraming(isClient);
   return new FramedSpeech({
     stream,
     bytes: plan[side].bytes,
