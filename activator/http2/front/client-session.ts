@@ -14,6 +14,7 @@ import { ControlFrames } from "../control-frames.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
 import { AnswerTail } from "./answer-tail.ts";
+import { closeOnceEnded } from "./close-once-ended.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields, textLength } from "./field-lines.ts";
 import { dropOrigin, freeLast, nativeHandle } from "./native-handles.ts";
@@ -180,9 +181,7 @@ export class ClientSession implements Watched {
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     respondAsIs(stream, [":status", String(status), ...fields], { endStream: isHead });
     if (!isHead) stream.end(body);
-    const reset = guarded("http-front", () => stream.close(constants.NGHTTP2_NO_ERROR));
-    if (stream.writableFinished) reset();
-    else stream.once("finish", reset);
+    closeOnceEnded(stream, this.#host.sweep);
     new AnswerTail(stream, this.#host, true).watch();
   }
 

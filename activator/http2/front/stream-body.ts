@@ -55,9 +55,9 @@ export class StreamBody {
     this.#reported = reported;
     this.#complete = isEnded;
     this.#reader = new StreamReader(stream, (bytes) => this.#push(bytes));
-    if (isEnded)
-      stream.resume(); // lets Node see the end
-    else this.#listen(stream);
+    if (!isEnded) this.#listen(stream);
+    // Lets Node see the end. Node closes a stream of which nothing is read as soon as it has finished, perhaps before its end is sent.
+    stream.resume();
   }
 
   #listen(stream: ServerHttp2Stream): void {

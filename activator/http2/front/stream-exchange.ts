@@ -1,10 +1,11 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
-import { guarded, reportUnexpected, runGuarded } from "../../../lib/guard/guard.ts";
+import type { ServerHttp2Stream } from "node:http2";
+import { guarded, reportUnexpected } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import { AnswerTail } from "./answer-tail.ts";
+import { closeOnceEnded } from "./close-once-ended.ts";
 import { cutStream } from "./cut-stream.ts";
 import { valuesByName } from "./field-lines.ts";
 import type { StreamRequest } from "./request-reader.ts";
@@ -170,7 +171,7 @@ export class StreamExchange implements Incoming {
     const { stream } = this;
     this.#awaitsTrailers = false;
     stream.sendTrailers(valuesByName(trailers));
-    if (this.#isOverForClient) setImmediate(() => stopUpload(stream)); // Node is sending now
+    if (this.#isOverForClient) closeOnceEnded(stream, this.#host.sweep);
   }
 
   /** The response is written. What the client still sends of the request is not read. */
@@ -184,7 +185,7 @@ export class StreamExchange implements Incoming {
     this.#isUploading = false;
     const { stream, body } = this;
     body.discard();
-    if (!body.complete && !this.#awaitsTrailers) onFinished(stream, () => stopUpload(stream));
+    if (!body.complete && !this.#awaitsTrailers) closeOnceEnded(stream, this.#host.sweep);
     if (this.#isDelivering) this.#conclude();
   }
 
@@ -266,14 +267,4 @@ export class StreamExchange implements Incoming {
     this.#onEnded.length = 0;
     if (this.#isServed) this.#host.ended(this);
   }
-}
-
-/** Tells the client of a complete response to send no more of the request (RFC 9113, 8.1). */
-function stopUpload(stream: ServerHttp2Stream): void {
-  runGuarded("http-front", () => stream.close(constants.NGHTTP2_NO_ERROR));
-}
-
-function onFinished(stream: ServerHttp2Stream, listener: () => void): void {
-  if (stream.writableFinished) listener();
-  else stream.once("finish", guarded("http-front", listener));
 }

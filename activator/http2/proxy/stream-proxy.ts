@@ -264,10 +264,10 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
-    const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
+    const { tunnelIdleMs, tunnelLifetimeMs, clock, sweep } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
     this.#limits.total(tunnelLifetimeMs, clock.ticksMs());
-    this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, ...this.#how });
+    this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, sweep, ...this.#how });
     this.#tunnel.start(head, early);
   }
 

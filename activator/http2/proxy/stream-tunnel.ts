@@ -1,5 +1,5 @@
 import { constants } from "node:http2";
-import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
+import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
@@ -10,6 +10,8 @@ import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../pro
 import { isBehind } from "../../socket/queue.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
+import type { Sweep } from "../../sweep.ts";
+import { closeOnceEnded, isEnded } from "../front/close-once-ended.ts";
 import { cutStream } from "../front/cut-stream.ts";
 import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";
@@ -17,6 +19,7 @@ import { responseFields } from "./response-fields.ts";
 
 export interface StreamTunnelOptions extends ResponseRules {
   readonly clock: Clock;
+  readonly sweep: Sweep;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
 }
 
@@ -154,7 +157,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#place?.close();
     const { stream } = this.#exchange;
     if (!this.#sandboxEnded) cutStream(stream);
-    else if (!this.#clientEnded) this.#afterFlush(() => stream.close(constants.NGHTTP2_NO_ERROR));
+    else if (!this.#clientEnded) closeOnceEnded(stream, this.#options.sweep);
     this.#exchange.delivered();
   }
 
@@ -180,7 +183,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     const { stream } = this.#exchange;
     if (this.#sandbox.writableLength > 0 || !this.#sandbox.readableEnded) this.#sandbox.reset();
     else this.#sandbox.destroy();
-    if (stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+    if (isEnded(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
     else cutStream(stream);
   }
 
@@ -191,11 +194,5 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
       this.#sandbox.reset();
       cutStream(stream);
     });
-  }
-
-  #afterFlush(listener: () => void): void {
-    const { stream } = this.#exchange;
-    if (stream.writableFinished) listener();
-    else stream.once("finish", guarded("http-front", listener));
   }
 }
