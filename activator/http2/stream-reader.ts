@@ -20,6 +20,7 @@ export class StreamReader {
     this.#pushEnd = () => void push.call(stream, null);
     stream._read = () => {};
     stream.push = (bytes: Buffer | null) => (bytes === null ? this.#ended() : take(bytes));
+    stream.once("end", () => queueMicrotask(() => this.#closeReset()));
   }
 
   /** Whether the body has come to its own end, after "end". */
@@ -42,5 +43,14 @@ export class StreamReader {
     this.#pushEnd();
     this.#stream.read(0); // makes Node report the end
     return false;
+  }
+
+  /**
+   * A stream that was reset without an error takes no more bytes. But Node waits for those that were written to it, and would never
+   * close it. All others have learnt of the end before.
+   */
+  #closeReset(): void {
+    const stream = this.#stream;
+    if (stream.closed && !stream.destroyed) stream.destroy();
   }
 }

@@ -154,6 +154,7 @@ export interface StreamPlan {
   readonly reading: Pace;
   /** The number of sent and received bytes of bodies after which the client resets the stream. */
   readonly resetAt?: number;
+  readonly resetCode: number;
   /** Whether the last frame of data ends the request, and no frame of its own. */
   readonly endsWithData: boolean;
 }

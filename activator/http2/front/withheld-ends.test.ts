@@ -75,3 +75,17 @@ describe("a response that fills the window of its client to the last byte", () =
     },
   );
 });
+
+it("a request that is reset without an error is over, although a part of its response waits for the window", async () => {
+  const length = windowBytes + 1_000;
+  await using backend = await openBackend((socket) => {
+    const text = `HTTP/1.1 202 Later\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`;
+    socket.once("data", () => socket.write(text));
+  });
+  await using path = await openProxyPath(backend.port);
+  using client = await openFrameClient(path.port);
+  client.send(headersOf(1, fieldsOf("POST"), flag.endHeaders));
+  await eventually(() => received(client) === windowBytes);
+  client.send(frameOf({ type: frame.reset, stream: 1 }, uint32(0)));
+  await eventually(() => path.ends.length === 1);
+});

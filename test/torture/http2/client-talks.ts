@@ -9,6 +9,7 @@ import { type Fields, fieldOf } from "./hpack.ts";
 /** What a client saw of one conversation on a stream. */
 export interface StreamTalkSeen extends TalkSeen {
   asked: boolean;
+  isOver: boolean;
   /** How a call of gRPC ended; undefined: it was cut. */
   grpcStatus: number | undefined;
   /** The ids in the head and at the end. */
@@ -33,7 +34,7 @@ export async function converseByStreams(session: StreamTalksSession, world: Worl
   const { socket } = connection;
   const talks = session.talks.map(unseen);
   using _watched = world.progress.watch(socket, () => {
-    for (const each of talks) each.stuck ||= each.asked && each.ending === "open";
+    for (const each of talks) each.stuck ||= each.asked && !each.isOver;
     connection.cut();
   });
   socket.once("end", () => socket.end());
@@ -73,7 +74,8 @@ async function have(talk: TalkPlan, frames: FrameConnection, seen: StreamTalkSee
   if (talk.call) talker.start();
   readAtPace(stream, talk.client.reading);
   await closed(stream);
-  seen.ending = ends.ending;
+  seen.isOver = true;
+  seen.ending = ends.ending === "ended" ? "ended" : "broken";
   seen.resetCode = stream.resetCode;
   seen.tookMs = performance.now() - startMs;
 }
@@ -88,7 +90,7 @@ function noteEnd(fields: Fields, seen: StreamTalkSeen): void {
 
 export const unseen = (talk: TalkPlan): StreamTalkSeen => ({
   ...unheard(talk),
-  ...{ asked: false, grpcStatus: undefined, answerOf: undefined, endOf: undefined, reason: "" },
+  ...{ asked: false, isOver: false, grpcStatus: undefined, answerOf: undefined, endOf: undefined, reason: "" },
   ...{ resetCode: undefined, tookMs: 0 },
 });
 

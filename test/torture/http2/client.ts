@@ -171,10 +171,9 @@ class StreamRequest {
   #move(bytes: number): void {
     this.#moved += bytes;
     const { resetAt } = this.#plan;
-    const isOver = this.#stream.destroyed || this.#seen.whole;
-    if (resetAt === undefined || this.#moved < resetAt || isOver) return;
+    if (resetAt === undefined || this.#moved < resetAt || this.#stream.destroyed) return;
     this.#seen.cut = true;
-    this.#stream.cut();
+    this.#stream.cut(this.#plan.resetCode);
   }
 
   #head(fields: Fields): void {

@@ -63,6 +63,7 @@ function streamOf(draw: Draw, exchange: ExchangePlan): StreamPlan {
     exchange,
     reading: draw.pace(answer.bytes),
     ...(draw.chance(12) && { resetAt: draw.chance(20) ? 0 : draw.between(0, bytes) }),
+    resetCode: draw.random.oneOf([0, 2, 5, 8, 8]),
     endsWithData: draw.chance(50),
   };
 }
