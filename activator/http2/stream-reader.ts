@@ -20,7 +20,7 @@ export class StreamReader {
     this.#pushEnd = () => void push.call(stream, null);
     stream._read = () => {};
     stream.push = (bytes: Buffer | null) => (bytes === null ? this.#ended() : take(bytes));
-    stream.once("end", () => queueMicrotask(() => this.#closeReset()));
+    stream.once("end", () => setImmediate(() => this.#closeReset())); // after the read that is in progress
   }
 
   /** Whether the body has come to its own end, after "end". */
