@@ -4,7 +4,7 @@ import { isEarly, type Kind, kinds, readsAll, type Session } from "./plan.ts";
 
 const sessionsOf = (seed: number, client = 0, chosen: ReadonlySet<Kind> = new Set(kinds)): readonly Session[] => {
   const generator = new Generator(seed, client, chosen);
-  return Array.from({ length: 200 }, () => generator.next());
+  return Array.from({ length: 400 }, () => generator.next());
 };
 
 it("the same seed gives each client the same sessions", () => {

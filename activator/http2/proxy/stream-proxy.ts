@@ -118,6 +118,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   // The sandbox.
 
   get wantsResponse(): boolean {
+    if (this.#tunnel) return this.#tunnel.wantsMore;
     return this.#phase === "uploading" || (this.#relay?.takesMore ?? true);
   }
 
@@ -189,6 +190,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#bytesRead = socket.bytesRead;
     // Such a connection cannot report its end.
     if (socket.errored && this.wantsResponse && !hasReadOn) {
+      this.#tunnel?.cut();
       return this.#fail(this.#error("ResponseLost", socket.errored));
     }
     const late = this.#limits.late(this.#progress, this.#waitsForClient, nowMs);

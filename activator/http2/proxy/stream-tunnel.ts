@@ -95,6 +95,11 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     return true;
   }
 
+  /** The sandbox was lost, so that no close frame of ours may end its side. */
+  cut(): void {
+    cutStream(this.#exchange.stream);
+  }
+
   // What the client sends.
 
   get wantsBody(): boolean {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { answerOf, type Http2Client, openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
@@ -13,6 +14,7 @@ import {
   frameOf,
   headersOf,
   openFrameClient,
+  uint32,
 } from "../../../test/support/http2-frames.ts";
 import {
   type Backend,
@@ -210,6 +212,32 @@ describe("a WebSocket over HTTP/2", () => {
     const over = answerOf(open.stream);
     open.sandbox.resetAndDestroy();
     expect(await over).toMatchObject({ code: 2 });
+  });
+
+  it("whose sandbox is lost is reset, also if its client reads nothing and the loss shows when it sends", async () => {
+    const clock = new FakeClock();
+    const accepted: Socket[] = [];
+    await using backend = await openSandbox(accepted, []);
+    await using proxyPath = await openProxyPath(backend.port, { clock });
+    using client = await openFrameClient(proxyPath.port);
+    const fields = Object.entries({ ...asks, "sec-websocket-version": "13" });
+    client.send(headersOf(1, fields, flag.endHeaders));
+    await client.until(({ type, stream }) => type === frame.data && stream === 1);
+    const [sandbox] = accepted;
+    if (!sandbox) throw new Error("no connection to the sandbox");
+    // Whole frames, just as many as make the activator stop reading. So a close frame could follow.
+    sandbox.write(hello.repeat((65_536 + 65_536) / hello.length - 1), "latin1");
+    const took = () => client.frames.filter(({ type }) => type === frame.data).map(({ payload }) => payload);
+    await eventually(() => Buffer.concat(took()).length === 65_535);
+    sandbox.resetAndDestroy();
+    for (let sent = 0; sent < 3; sent += 1) {
+      client.send(frameOf({ type: frame.data, stream: 1 }, Buffer.from(masked, "latin1")));
+      await answersPing(client);
+    }
+    await clock.advance(300);
+    client.send(...[0, 1].map((stream) => frameOf({ type: frame.windowUpdate, stream }, uint32(10_000_000))));
+    expect(await client.until(endsStream(1))).toMatchObject({ type: frame.reset });
+    expect(Buffer.concat(took()).toString("latin1")).not.toContain(goingAway);
   });
 
   it("gets the close code 1001 when the replica exits, between two frames of the sandbox", async () => {

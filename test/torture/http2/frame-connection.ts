@@ -216,7 +216,8 @@ export class FrameConnection implements StreamOwner {
     stream.receiveWindow -= taken;
     if (stream.receiveWindow < 0) throw new Error("more data than the window of its stream");
     if (stream.hasEnd) throw new Error("data behind the end of a stream");
-    stream.tookData(payload, paddingBytes);
+    // A copy, because a stream that is not read would hold the whole read that brought a few bytes.
+    stream.tookData(Buffer.from(payload), paddingBytes);
     if ((flags & flag.endStream) !== 0) stream.tookEnd();
   }
 

@@ -11,8 +11,6 @@ const deadlineExceeded = 4;
 const unavailable = 14;
 /** Of HTTP/2: no program has seen the call. */
 const refusedStream = 7;
-/** The activator looks at the time of a call this seldom, and a busy machine may add to it. */
-const graceMs = 15_000;
 
 /** The failures of one call of gRPC. */
 export function judgeCall(
@@ -60,7 +58,7 @@ function judgeAlways({ id, client, pod, call }: TalkPlan, seen: StreamTalkSeen, 
 function isExcused(talk: TalkPlan, call: CallPlan, seen: StreamTalkSeen, account: Account): boolean {
   const { grpcStatus, endOf, resetCode, tookMs, ending } = seen;
   if (endOf !== undefined && ending === "ended") return false; // the program's own end
-  const isLate = call.deadlineMs !== undefined && tookMs >= call.deadlineMs && tookMs < call.deadlineMs + graceMs;
+  const isLate = call.deadlineMs !== undefined && tookMs >= call.deadlineMs;
   if (isLate && grpcStatus === deadlineExceeded) return true;
   const isRude = rude.includes(talk.sandbox);
   if (resetCode === refusedStream && grpcStatus === undefined) return isRude && (account.reset || account.times === 0);
