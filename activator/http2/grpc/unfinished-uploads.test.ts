@@ -19,7 +19,7 @@ const resetWithoutError = frameOf({ type: frame.reset, stream: 1 }, uint32(0));
 const head = headersOf(1, responseFields, flag.endHeaders);
 const end = headersOf(1, [["grpc-status", "0"]], flag.endHeaders | flag.endStream);
 
-describe("a call whose sandbox resets it without an error, while a part of the request waits for its window", () => {
+describe("a call whose sandbox resets it without an error, while a part of the request waits", () => {
   it.each([
     { when: "before its response", frames: [] },
     { when: "within its response", frames: [head, data(100)] },

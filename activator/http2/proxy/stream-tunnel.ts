@@ -11,7 +11,7 @@ import { isBehind } from "../../socket/queue.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
-import { closeOnceEnded, isEnded } from "../front/close-once-ended.ts";
+import { closeOnceEnded, isEnded } from "../close-once-ended.ts";
 import { cutStream } from "../front/cut-stream.ts";
 import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";

@@ -214,7 +214,7 @@ describe("a WebSocket over HTTP/2", () => {
     expect(await over).toMatchObject({ code: 2 });
   });
 
-  it("whose sandbox is lost is reset, also if its client reads nothing and the loss shows when it sends", async () => {
+  it("whose sandbox is lost is reset, also if the loss shows when a client that reads nothing sends", async () => {
     const clock = new FakeClock();
     const accepted: Socket[] = [];
     await using backend = await openSandbox(accepted, []);

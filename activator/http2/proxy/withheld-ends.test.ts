@@ -76,7 +76,7 @@ describe("a response that fills the window of its client to the last byte", () =
   );
 });
 
-it("a request that is reset without an error is over, although a part of its response waits for the window", async () => {
+it("a request that is reset without an error is over, although a part of its response waits", async () => {
   const length = windowBytes + 1_000;
   await using backend = await openBackend((socket) => {
     const text = `HTTP/1.1 202 Later\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`;

@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
-import type { Sweep, Watched } from "../../sweep.ts";
+import { guarded, runGuarded } from "../../lib/guard/guard.ts";
+import type { Sweep, Watched } from "../sweep.ts";
 
 /**
  * Tells the client of a complete response to send no more of the request (RFC 9113, 8.1), by a reset without an error. It follows the end
