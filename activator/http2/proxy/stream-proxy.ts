@@ -118,8 +118,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   // The sandbox.
 
   get wantsResponse(): boolean {
-    if (this.#tunnel) return this.#tunnel.wantsMore;
-    return this.#phase === "uploading" || (this.#relay?.takesMore ?? true);
+    return this.#phase === "uploading" || (this.#tunnel?.wantsMore ?? this.#relay?.takesMore ?? true);
   }
 
   interim(head: ResponseHead): void {
@@ -266,9 +265,9 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
-    const { tunnelIdleMs, tunnelLifetimeMs, clock, sweep } = this.#options;
+    const { tunnelIdleMs, tunnelLifetimeMs: totalMs, clock, sweep } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
-    this.#limits.total(tunnelLifetimeMs, clock.ticksMs());
+    this.#limits.total(totalMs, clock.ticksMs());
     this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, sweep, ...this.#how });
     this.#tunnel.start(head, early);
   }
