@@ -97,3 +97,14 @@ it("only the controller writes a MemoryImage, and only the agent of its node the
   expect(await said(`${capture} ${agentOn("n1")}`)).toContain(onlyController);
   expect(await said(`${capture} ${controller}`)).toBe("");
 });
+
+it("anybody with the right may take an owner off a MemoryImage, as a deletion with --cascade=orphan does", async () => {
+  const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "nova", uid: "s", controller: true };
+  const metadata = { name: "pod-2", ownerReferences: [owner] };
+  expect(await said(`kubectl create ${controller}`, { ...image, metadata })).toBe("");
+  const patch = (ownerReferences: unknown) =>
+    `kubectl patch memoryimage pod-2 --type=merge -p '${JSON.stringify({ metadata: { ownerReferences } })}'`;
+  expect(await said(patch([{ ...owner, uid: "t" }]))).toContain(onlyController);
+  expect(await said(patch(null))).toBe("");
+  expect(await said(patch([owner]))).toContain(onlyController);
+});
