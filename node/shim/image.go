@@ -139,18 +139,20 @@ func readMark(path string) (mark, error) {
 	return found, json.Unmarshal(text, &found)
 }
 
-// replaceFile writes a file in one step that lasts: a reader sees the old text or the new one.
+// replaceFile writes a file in one step that lasts: a reader sees the old text or the new one. Each container has a shim,
+// and several may write the same file, so each writes its own next text.
 func replaceFile(path string, text []byte) error {
-	file, err := os.Create(path + ".new")
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
-		return err
+	err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -124,3 +124,30 @@ func TestDeleteWaitsForASentryThatEndsAndForNoOther(t *testing.T) {
 		t.Errorf("gVisor got %q", got)
 	}
 }
+
+func TestSeveralShimsCorrectTheSameFileAndItStaysWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.state")
+	texts := []string{strings.Repeat("a", 4000), strings.Repeat("b", 5000)}
+	done := make(chan error)
+	for _, text := range texts {
+		go func() {
+			var err error
+			for i := 0; i < 200 && err == nil; i++ {
+				err = replaceFile(path, []byte(text))
+			}
+			done <- err
+		}()
+	}
+	for left := len(texts); left > 0; {
+		select {
+		case err := <-done:
+			if left--; err != nil {
+				t.Errorf("a write failed: %v", err)
+			}
+		default:
+			if found, err := os.ReadFile(path); err == nil && !slices.Contains(texts, string(found)) {
+				t.Fatalf("a reader saw %d bytes", len(found))
+			}
+		}
+	}
+}
