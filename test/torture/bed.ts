@@ -10,7 +10,7 @@ import { seededRandom } from "../support/seeded-random.ts";
 import { PlannedGrpcServer } from "./http2/sandbox-grpc.ts";
 import { Ledger } from "./ledger.ts";
 import { handshakeSeconds } from "./link.ts";
-import { countsPort } from "./resource-counts.ts";
+import { countsPort, socketStates } from "./resource-counts.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
 import { allSandboxes, rude, specOf, steady } from "./sandboxes.ts";
@@ -31,6 +31,7 @@ export interface TortureBed {
 export async function openBed(
   stack: AsyncDisposableStack,
   onActivatorLine: (line: string) => void,
+  onState: (text: string) => void,
 ): Promise<TortureBed> {
   const tls = await makeTlsFiles(stack);
   const ledger = new Ledger();
@@ -61,13 +62,16 @@ export async function openBed(
   await eventually(() => allSandboxes.every((name) => names.leadsTo(name, [host])), startLimitMs);
   await Promise.all([...steady, ...rude].map((name) => bed.untilReady(name, startLimitMs)));
   const onlyOne = seededRandom(0);
+  const look = async ({ localPort }: { readonly localPort?: number }) => {
+    onState(`stuck: the client at port ${localPort}\n${await socketStates(host).catch(String)}`);
+  };
   const world: World = {
     ledger,
     http: { host, port: httpPort },
     https: { host, port: httpsPort },
     authority: tls.authority,
     tcp: (sandbox) => names.route(sandbox, rawPort, onlyOne),
-    progress: stack.use(new StallWatch()),
+    progress: stack.use(new StallWatch(look)),
   };
   return { bed, world, closeSandboxes: () => servers.forEach((server) => void server.closeConnections()) };
 }

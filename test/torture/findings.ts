@@ -36,6 +36,11 @@ export class Findings {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + times);
   }
 
+  /** Prints what may explain a failure. */
+  note(text: string): void {
+    this.#say(text);
+  }
+
   /** `where` names the client and the session, which the same seed repeats. */
   complain(where: string, { what, sent, expected, came }: Complaint): void {
     const known = this.#wrong.get(what) ?? { count: 0, firstSeconds: this.#seconds };

@@ -4,6 +4,7 @@ import { expectNothingHeld } from "../soak/audit.ts";
 import { Findings as SoakFindings } from "../soak/findings.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";
+import { kernelQueues } from "./socket-states.ts";
 
 /** The resources that one activator process holds. */
 export interface ProcessCounts {
@@ -35,6 +36,12 @@ export async function readCounts(activator: ActivatorReplica): Promise<ResourceC
   return { ...counts, series: metrics.filter((line) => line !== "" && !line.startsWith("#")).length };
 }
 
+/** The open sockets of the activator at this address, and the bytes that wait in the kernel. */
+export async function socketStates(host: string): Promise<string> {
+  const page = await fetch(`http://${host}:${countsPort}/sockets`);
+  return ["sockets of the activator:", await page.text(), "queues of the kernel:", ...kernelQueues()].join("\n  ");
+}
+
 /** Optimised code and other internals of V8 may add this much after the first traffic. */
 const heapMayGrowBytes = 16 * 1024 * 1024;
 /** Read buffers that wait for the next connections. */
@@ -60,6 +67,7 @@ export async function expectNoLeak(bed: TestBed, before: ResourceCounts, finding
     return left.length === 0;
   }, restLimitMs).catch(() => {});
   findings.count("MiB that the activator had at most", peakBytes / 2 ** 20);
+  if (left.length > 0) findings.note(await socketStates(activator.host));
   const sent = "all connections have ended";
   for (const came of left) {
     findings.complain("at the end", {

@@ -5,8 +5,14 @@ const stuckMs = 30_000;
 
 /** Checks all open sockets of clients once a second for progress. */
 export class StallWatch implements Disposable {
+  readonly #look: (socket: Socket) => Promise<void>;
   readonly #watched = new Map<Socket, { moved: number; sinceMs: number; readonly stuck: () => void }>();
   readonly #timer = setInterval(() => this.#check(), 1_000);
+
+  /** `look` records the state of things before a stuck connection is cut. */
+  constructor(look: (socket: Socket) => Promise<void>) {
+    this.#look = look;
+  }
 
   /** Calls `stuck` once the socket has made no progress for too long. Disposing ends the watch. */
   watch(socket: Socket, stuck: () => void): Disposable {
@@ -24,7 +30,10 @@ export class StallWatch implements Disposable {
       // A TLS socket that is closing does not report its written bytes.
       const moved = (socket.bytesRead ?? 0) + (socket.bytesWritten ?? 0);
       if (moved !== seen.moved) Object.assign(seen, { moved, sinceMs: nowMs });
-      else if (nowMs - seen.sinceMs > stuckMs) seen.stuck();
+      else if (nowMs - seen.sinceMs > stuckMs) {
+        seen.sinceMs = Number.POSITIVE_INFINITY;
+        void this.#look(socket).finally(seen.stuck);
+      }
     }
   }
 }

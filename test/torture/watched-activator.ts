@@ -1,4 +1,4 @@
-// The activator, with a page of its resource counts. The flag --resource-counts has the address of the page.
+// The activator, with a page of its resource counts, and one of its sockets. The flag --resource-counts has the address of the pages.
 import { readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { queryObjects, setFlagsFromString } from "node:v8";
@@ -15,6 +15,7 @@ import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";
 import { TcpClient } from "../../activator/tcp-front/connection/tcp-client.ts";
 import type { ProcessCounts } from "./resource-counts.ts";
+import { ownSockets } from "./socket-states.ts";
 
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
@@ -52,5 +53,6 @@ function resourceCounts(): ProcessCounts {
 const name = "--resource-counts=";
 const at = process.argv.findIndex((flag) => flag.startsWith(name));
 const [host, port] = (process.argv.splice(at, 1)[0] ?? "").slice(name.length).split(":");
-createServer((_, response) => response.end(JSON.stringify(resourceCounts()))).listen(Number(port), host);
+const answerOf = (path = "") => (path === "/sockets" ? ownSockets().join("\n") : JSON.stringify(resourceCounts()));
+createServer(({ url }, response) => response.end(answerOf(url))).listen(Number(port), host);
 await import("../../activator/main.ts");
