@@ -93,6 +93,6 @@ async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, 
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
   const is = await Promise.race([late, thaws.start(sandbox.id)]);
-  if (is === "late") return log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
-  log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
+  if (is === "late") log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
+  else log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
 }
