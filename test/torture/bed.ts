@@ -7,10 +7,10 @@ import { TestBed } from "../sleep/test-bed.ts";
 import { Names } from "../soak/names.ts";
 import { eventually } from "../support/eventually.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { countsPort, socketStates } from "./activator/resource-counts.ts";
 import { PlannedGrpcServer } from "./http2/sandbox-grpc.ts";
 import { Ledger } from "./ledger.ts";
 import { handshakeSeconds } from "./link.ts";
-import { countsPort, socketStates } from "./resource-counts.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
 import { allSandboxes, rude, specOf, steady } from "./sandboxes.ts";
@@ -41,7 +41,7 @@ export async function openBed(
       // Long, so that the leader keeps its lease on a busy machine.
       leaseSeconds: 30,
       onActivatorLine,
-      activatorMain: "test/torture/watched-activator.ts",
+      activatorMain: "test/torture/activator/watched-activator.ts",
       activatorFlags: (host) => [
         `--resource-counts=${host}:${countsPort}`,
         `--https-bind-address=${host}:${httpsPort}`,

@@ -1,6 +1,6 @@
 import type { TestBed } from "../sleep/test-bed.ts";
+import { type ResourceCounts, readCounts } from "./activator/resource-counts.ts";
 import type { Findings } from "./findings.ts";
-import { type ResourceCounts, readCounts } from "./resource-counts.ts";
 
 /** The log messages of an unexpected error, and of one that ends the process. */
 const unexpected = '"msg":"unexpected error"';

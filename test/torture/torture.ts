@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
+import { expectNoLeak } from "./activator/resource-counts.ts";
 import { openBed } from "./bed.ts";
 import { Client } from "./client.ts";
 import type { Findings } from "./findings.ts";
 import { Generator } from "./generate.ts";
 import type { Kind } from "./plan.ts";
-import { expectNoLeak } from "./resource-counts.ts";
 import { paused } from "./sandboxes.ts";
 import { Subject } from "./subject.ts";
 

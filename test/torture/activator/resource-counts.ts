@@ -1,9 +1,9 @@
-import type { ActivatorReplica } from "../sleep/activator-replica.ts";
-import type { TestBed } from "../sleep/test-bed.ts";
-import { expectNothingHeld } from "../soak/audit.ts";
-import { Findings as SoakFindings } from "../soak/findings.ts";
-import { eventually } from "../support/eventually.ts";
-import type { Findings } from "./findings.ts";
+import type { ActivatorReplica } from "../../sleep/activator-replica.ts";
+import type { TestBed } from "../../sleep/test-bed.ts";
+import { expectNothingHeld } from "../../soak/audit.ts";
+import { Findings as SoakFindings } from "../../soak/findings.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { Findings } from "../findings.ts";
 import { kernelQueues } from "./socket-states.ts";
 
 /** The resources that one activator process holds. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it } from "vitest";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../../support/eventually.ts";
 import { kernelQueues, ownSockets } from "./socket-states.ts";
 
 it("the states of sockets show a connection that its side does not read, and the bytes that wait for it", async () => {
