@@ -105,8 +105,9 @@ const writesImage = ({ by, nodes, subResource, object = stored, isNew = false }:
 it("only the controller writes a MemoryImage, and others may write it as it is", () => {
   const asked = { ...stored, spec: { ...stored.spec, stage: "Capture" } };
   const given = { ...stored, metadata: { ...stored.metadata, annotations: { "hibernation.rouse.dev/given-up": "x" } } };
-  const taken = { ...stored, metadata: { ...stored.metadata, ownerReferences: [] } };
-  for (const object of [asked, given, taken]) {
+  const other = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "other", uid: "s2" };
+  const owned = { ...stored, metadata: { ...stored.metadata, ownerReferences: [other] } };
+  for (const object of [asked, given, owned]) {
     expect(writesImage({ by: "admin", object })).toBe(false);
     expect(writesImage({ by: agent, nodes: ["n1"], object })).toBe(false);
     expect(writesImage({ by: controller, object })).toBe(true);
@@ -114,6 +115,13 @@ it("only the controller writes a MemoryImage, and others may write it as it is",
   expect(writesImage({ by: "admin", isNew: true })).toBe(false);
   expect(writesImage({ by: controller, isNew: true })).toBe(true);
   expect(writesImage({ by: "system:serviceaccount:kube-system:generic-garbage-collector" })).toBe(true);
+});
+
+it("an owner may be taken off a MemoryImage: it may be deleted without what it owns", () => {
+  const { ownerReferences: _, ...withoutOwners } = stored.metadata;
+  for (const metadata of [{ ...stored.metadata, ownerReferences: [] }, withoutOwners]) {
+    expect(writesImage({ by: "admin", object: { ...stored, metadata } })).toBe(true);
+  }
 });
 
 it("only the agent of its node writes the status of a MemoryImage", () => {
