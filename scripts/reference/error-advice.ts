@@ -36,7 +36,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
-    why: "The activator has a static token, and the request does not have exactly one header Authorization with a bearer token, nor a cookie or a query that counts instead.",
+    why: "The activator has a static token, and the request has no credential. That is one header Authorization with a bearer token. If the path names the sandbox, and the request has no header Authorization of any form, it may also be the query parameter or the cookie that --authz-cookie-query-param and --authz-cookie-name name.",
     what: "Send a token. The notes of the chart show how to get it.",
   },
   WrongToken: {

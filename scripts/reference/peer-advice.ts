@@ -8,7 +8,7 @@ export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
     what: "Connect from a Pod.",
   },
   NoPod: {
-    why: "No running Pod has the address of the client, or only a Pod that uses the network of its node.",
+    why: "No Pod has the address of the client, or only Pods that have ended or use the network of their node.",
     what: "Connect from a Pod with an address of its own.",
   },
   OtherNamespace: {

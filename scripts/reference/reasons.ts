@@ -156,7 +156,8 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     PodTerminated: "It is suspended, and its Pod is gone.",
     PodTerminating: "It is being suspended: its Pod is drained or is being deleted.",
     NotSuspended: "It is not suspended.",
-    PodNotOwned: "The Pod of its name belongs to another owner. The controller leaves that Pod alone.",
+    PodNotOwned:
+      "The Pod that its annotation agents.x-k8s.io/pod-name names, or else the Pod of its own name, does not belong to it: it has another owner, or none. The controller leaves that Pod alone, and removes the annotation.",
     PodStateUnknown: "It is being suspended, and it is not known yet whether its Pod is gone.",
   },
   Finished: { PodSucceeded: "Its Pod has ended with success.", PodFailed: "Its Pod has failed." },
@@ -199,7 +200,8 @@ export const memoryReasons: Meanings<RefusalReason> = {
   CaptureFailed:
     "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
-  ImageLost: "The memory was kept, and the node has lost it during the sleep.",
+  ImageLost:
+    "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
   NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
 };
 

@@ -177,10 +177,20 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     const at = { namespace: "default", name: `pod-${pod.metadata.uid}` };
     const body = { status: { phase: "Lost", reason: "Evicted" } };
     await lab.client.patch(memoryImageType, at, { type: "merge", body }, { subresource: "status" });
-    const message = "the node has lost the memory";
+    const message = "the node has lost the memory: Evicted";
     await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
     await lab.change({ operatingMode: "Running" });
     await untilTold(lab, { lastWake: { mode: "Anew", reason: "ImageLost" } });
+  });
+
+  it("tells that its memory is lost if somebody deletes its MemoryImage during its sleep", async () => {
+    await using running = await openRunning();
+    const { lab, pod } = running;
+    await lab.change({ operatingMode: "Suspended" });
+    await lab.untilAsleep();
+    await lab.client.delete(memoryImageType, { namespace: "default", name: `pod-${pod.metadata.uid}` });
+    const message = "no MemoryImage holds the memory any more";
+    await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
   });
 
   it("has no image left once it no longer hibernates, and goes on from none", async () => {

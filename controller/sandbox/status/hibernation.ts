@@ -32,7 +32,7 @@ export function hibernationOf(seen: SeenMemory): Hibernation | undefined {
   const before = sandbox.status?.hibernation;
   if (isLosingProcesses(seen)) return before?.state && before.state !== "Restoring" ? before : asleep(seen);
   if (hasNewLife(seen)) return before?.state === "Stopped" ? awake(before) : woken(seen, before);
-  return before?.state === "Hibernated" && hasLostImage(seen) ? stopped(seen, lostImage) : before;
+  return before?.state === "Hibernated" && hasLostMemory(seen) ? stopped(seen, lossOfSleep(seen)) : before;
 }
 
 /** A Pod that goes takes the memory with it that was not captured before. */
@@ -56,7 +56,11 @@ function hasNewLife(seen: SeenMemory): seen is SeenMemory & { readonly pod: Live
 }
 
 const notCaptured: MemoryRefusal = { reason: "NotCaptured", message: "the memory was not captured" };
-const lostImage: MemoryRefusal = { reason: "ImageLost", message: "the node has lost the memory" };
+const noImage: MemoryRefusal = { reason: "ImageLost", message: "no MemoryImage holds the memory any more" };
+
+/** How the memory was lost during the sleep: the node says so, or somebody has deleted the MemoryImage. */
+const lossOfSleep = ({ memory }: SeenMemory): MemoryRefusal =>
+  memory?.images.map(captureFailure).find((failure) => failure?.reason === "ImageLost") ?? noImage;
 
 /** Undefined while the capture is still to come. */
 function asleep(seen: SeenMemory): Hibernation | undefined {
@@ -100,7 +104,7 @@ const stopped = (seen: SeenMemory, { reason, message }: MemoryRefusal = notCaptu
 });
 
 /** While it sleeps, the only image that holds memory is its own. */
-const hasLostImage = ({ sandbox, pod, memory }: SeenMemory): boolean =>
+const hasLostMemory = ({ sandbox, pod, memory }: SeenMemory): boolean =>
   memory !== undefined &&
   pod.is === "none" &&
   effectiveOperatingMode(sandbox.spec) === "Suspended" &&
