@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./failures/error-codes.ts";
+import type { ErrorCode } from "./failures/errors-for-clients.ts";
 
 export type HeaderPair = readonly [name: string, value: string];
 

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { PathOptions } from "../find/path-route.ts";
 import { prefixOf } from "../find/path-route.ts";
 import { parameterValue } from "../find/query.ts";

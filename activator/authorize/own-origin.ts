@@ -1,5 +1,5 @@
 import { originOf } from "../../lib/net/origin.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { headerValues, type RequestHead } from "../request.ts";
 
 export interface OriginRules {

@@ -6,7 +6,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, tokenItself } from "./authorizer.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import { rewritesRequest } from "../headers/header-family.ts";
 import { headerValue, type RequestHead } from "../request.ts";

@@ -2,7 +2,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { ErrorCode } from "../failures/error-codes.ts";
+import type { ErrorCode } from "../failures/errors-for-clients.ts";
 import type { Lookup } from "../find/find.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
 import { sandboxOf } from "../find/sandbox-of.ts";

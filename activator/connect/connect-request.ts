@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { isIgnored } from "../activity/ignored-requests.ts";
 import type { PodFences } from "../activity/pod-fences.ts";
 import type { Use } from "../activity/use.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import type { HoldDeadlines } from "../hold/hold-deadlines.ts";
 import type { HoldLimits } from "../hold/hold-limits.ts";

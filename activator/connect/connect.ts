@@ -1,4 +1,4 @@
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import { beginUse, type ConnectRequest, commit, holdLeftMs, resolveNow } from "./connect-request.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { HeaderPair, RequestHead } from "../request.ts";
-import { ActivatorError, activatorErrors, type ErrorCode } from "./error-codes.ts";
 import { isNavigation, prefersPage, toResponse } from "./error-response.ts";
+import { ActivatorError, activatorErrors, type ErrorCode } from "./errors-for-clients.ts";
 
 function head(headers: Record<string, string>, method = "GET"): RequestHead {
   const pairs: HeaderPair[] = Object.entries(headers);

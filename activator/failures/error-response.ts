@@ -1,5 +1,5 @@
 import { type HeaderPair, headerValue, headerValues, type RequestHead, type Synthetic } from "../request.ts";
-import type { ActivatorError } from "./error-codes.ts";
+import type { ActivatorError } from "./errors-for-clients.ts";
 import { toGrpcResponse } from "./grpc-response.ts";
 
 /**

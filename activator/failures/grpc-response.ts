@@ -1,5 +1,5 @@
 import type { GrpcCall, HeaderPair, Synthetic } from "../request.ts";
-import type { ActivatorError, ErrorCode } from "./error-codes.ts";
+import type { ActivatorError, ErrorCode } from "./errors-for-clients.ts";
 import { trailerFrame, webBytes, webFields } from "./grpc-web-response.ts";
 
 /** Status codes of gRPC (gRPC, "Status codes and their use in gRPC"). */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
 import { find, hostNamesSandbox, type Lookup } from "./find.ts";
 

@@ -1,5 +1,5 @@
 import { defaultPort, fallbackPort } from "../../api/rules/declared-ports.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { RequestHead } from "../request.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { isOfForeignPage } from "./foreign-page.ts";

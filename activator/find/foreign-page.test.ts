@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { HeaderPair } from "../request.ts";
 import { type FindOptions, find } from "./find.ts";
 

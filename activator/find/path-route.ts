@@ -1,5 +1,5 @@
 import { ownText } from "../../lib/data/own-text.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { pathOf, type RequestHead } from "../request.ts";
 import { type Domains, isLabel, parsePort, readHost } from "./host-name.ts";
 

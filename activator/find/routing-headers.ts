@@ -1,5 +1,5 @@
 import { ownText } from "../../lib/data/own-text.ts";
-import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
+import { ActivatorError, type ErrorCode } from "../failures/errors-for-clients.ts";
 import { type HeaderPair, headerValues, type RequestHead } from "../request.ts";
 import { isLabel, parsePort } from "./host-name.ts";
 import { canonicalIp, isDiallable } from "./ip-address.ts";

@@ -2,7 +2,7 @@ import { autoResumeDefaults } from "../../api/rules/defaults.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
 import { holdLimitMs } from "../connect/hold-limit.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
 import { statedTimeoutMs } from "../find/routing-headers.ts";

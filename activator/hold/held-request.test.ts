@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { HeldRequest } from "./held-request.ts";
 import { HoldDeadlines } from "./hold-deadlines.ts";
 

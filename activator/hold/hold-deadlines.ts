@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { DeadlineHeap } from "../../lib/time/deadline-heap.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 
 /** A request with a deadline. */
 export interface Expiring {

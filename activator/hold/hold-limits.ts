@@ -1,4 +1,4 @@
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 
 export interface HoldLimitNumbers {
   readonly total: number;

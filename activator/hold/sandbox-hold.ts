@@ -5,7 +5,7 @@ import { onAbort } from "../../lib/guard/on-abort.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
 import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../connect/connect-request.ts";
 import { DialError } from "../connect/dial.ts";
-import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError, toActivatorError } from "../failures/errors-for-clients.ts";
 import { isSamePlace } from "../pod-connections/place.ts";
 import type { Reached } from "../readiness/prober.ts";
 import { type Changes, changeWithin } from "../sandbox/change-signal.ts";

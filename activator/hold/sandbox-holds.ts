@@ -1,7 +1,7 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import { HeldRequest } from "./held-request.ts";
 import { SandboxHold } from "./sandbox-hold.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ActivatorError } from "../failures/error-codes.ts";
+import type { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { FrontEvents } from "../http1/front/connection-host.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { Http2Events } from "../http2/front/http2-front.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { activatorErrors, type ErrorCode } from "../failures/error-codes.ts";
+import { activatorErrors, type ErrorCode } from "../failures/errors-for-clients.ts";
 import { methodLabel } from "./labels.ts";
 import type { NamespaceLabels } from "./namespace-labels.ts";
 import { RequestSeries } from "./request-series.ts";

@@ -3,7 +3,7 @@ import type { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
 import type { Allowed } from "../authorize/authorizer.ts";
 import type { DialError } from "../connect/dial.ts";
-import type { ActivatorError } from "../failures/error-codes.ts";
+import type { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import type { Ended, Incoming } from "../request.ts";
 import type { AccessLog } from "./access-log.ts";

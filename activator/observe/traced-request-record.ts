@@ -1,6 +1,6 @@
 import { ownText } from "../../lib/data/own-text.ts";
 import type { OpenSpan, TraceHeaders, Tracer } from "../../lib/tracing/tracer.ts";
-import type { ActivatorError } from "../failures/error-codes.ts";
+import type { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import { type Ended, headerValue, type Incoming, loggedCharactersMax, pathOf, type RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";

@@ -5,6 +5,7 @@ import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { type Fences, mayAskToRun, mayForward } from "../../api/rules/suspension.ts";
 import { readTime } from "../../api/rules/timestamps.ts";
+import { ActivatorError, type ErrorCode } from "../failures/errors-for-clients.ts";
 import {
   currentCondition,
   type FailureOptions,
@@ -12,8 +13,7 @@ import {
   failureOfSandbox,
   isUnschedulable,
   unschedulableLeftMs,
-} from "../failures/detect-failure.ts";
-import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
+} from "../failures/failure-reasons.ts";
 import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import type { Place } from "../pod-connections/place.ts";

@@ -8,7 +8,7 @@ import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import { PermitQueues } from "../../lib/queues/permit-queues.ts";
 import type { Rate } from "../../lib/queues/token-buckets.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { type SlimSandbox, slimSandbox, slimSandboxType } from "../sandbox/slim-sandbox.ts";
 
 export interface Wake {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../activator/failures/error-codes.ts";
+import type { ErrorCode } from "../../activator/failures/errors-for-clients.ts";
 
 export interface Advice {
   /** The cause, for a reader of a log or of an error response. */

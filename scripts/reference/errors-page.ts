@@ -1,4 +1,4 @@
-import { activatorErrors, type ErrorCode } from "../../activator/failures/error-codes.ts";
+import { activatorErrors, type ErrorCode } from "../../activator/failures/errors-for-clients.ts";
 import { nameRefusals, peerRefusals } from "../../activator/tcp-front/connection/refusals.ts";
 import { errorAdvice } from "./error-advice.ts";
 import { code, page, table } from "./markdown.ts";

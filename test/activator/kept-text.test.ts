@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RecentAnswers } from "../../activator/authorize/recent-answers.ts";
-import { ActivatorError } from "../../activator/failures/error-codes.ts";
 import { toResponse } from "../../activator/failures/error-response.ts";
+import { ActivatorError } from "../../activator/failures/errors-for-clients.ts";
 import { readHost } from "../../activator/find/host-name.ts";
 import { readPathRoute } from "../../activator/find/path-route.ts";
 import { readRoutingHeaders } from "../../activator/find/routing-headers.ts";

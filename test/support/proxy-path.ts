@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Connector } from "../../activator/connect/connector.ts";
-import { ActivatorError, toActivatorError } from "../../activator/failures/error-codes.ts";
 import { toResponse } from "../../activator/failures/error-response.ts";
+import { ActivatorError, toActivatorError } from "../../activator/failures/errors-for-clients.ts";
 import type { RequestFront } from "../../activator/front.ts";
 import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";

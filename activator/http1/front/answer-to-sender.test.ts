@@ -10,7 +10,7 @@ import {
   type ProxyPathOptions,
 } from "../../../test/support/proxy-path.ts";
 import { dialledTls, tls } from "../../../test/support/tls-path.ts";
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 
 const early = "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
 const unframed = `HTTP/1.0 403 No\r\n\r\n${"n".repeat(100_000)}`;

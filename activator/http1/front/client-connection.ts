@@ -1,5 +1,5 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import { type ClientOrigin, originOf } from "../../socket/client-origin.ts";
 import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";

@@ -1,4 +1,4 @@
-import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { GrpcCall } from "../../request.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import type { RequestHead } from "../parse/request-head.ts";

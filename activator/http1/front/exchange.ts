@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { runGuarded } from "../../../lib/guard/guard.ts";
-import type { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import type { TLSSocket } from "node:tls";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ProtocolFront, RequestFront } from "../../front.ts";
 import { originOf } from "../../socket/client-origin.ts";
 import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { type Refusal, statusOf } from "../parse/refusals.ts";
 
 /** The error for a refused message. CONNECT is rejected as such, whatever else is wrong. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../failures/error-codes.ts";
+import type { ErrorCode } from "../../failures/errors-for-clients.ts";
 import { StallWatch, watchOf } from "../../pod-connections/stall-watch.ts";
 
 /** The time limits of one exchange. Time runs for the side that owes. */

@@ -1,5 +1,5 @@
 import type { Upstream } from "../../connect/connector.ts";
-import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
+import { ActivatorError, type ErrorCode } from "../../failures/errors-for-clients.ts";
 import type { CountedPort } from "../../pod-connections/pool.ts";
 import type { RequestOwner } from "../../pod-connections/request-writer.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";

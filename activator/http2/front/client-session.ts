@@ -2,8 +2,8 @@ import { constants, performServerHandshake, type ServerHttp2Session, type Server
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
-import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { YieldedConnection } from "../../front.ts";
 import type { ClientOrigin } from "../../socket/client-origin.ts";
 import { holdDescriptor } from "../../socket/open-sockets.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { textBytes, tokenBytes } from "../../http1/parse/byte-classes.ts";
 import type { HeaderPair } from "../../request.ts";
 

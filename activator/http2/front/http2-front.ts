@@ -1,7 +1,7 @@
 import type { ServerOptions } from "node:http2";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ProtocolFront, YieldedConnection } from "../../front.ts";
 import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { hostEnd, isSameAuthority } from "../../http1/parse/authority.ts";
 import { targetBytes, tokenBytes } from "../../http1/parse/byte-classes.ts";
 import { consistsOf, eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";

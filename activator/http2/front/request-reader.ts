@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";

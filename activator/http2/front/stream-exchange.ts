@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { guarded, reportUnexpected } from "../../../lib/guard/guard.ts";
-import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import { closeOnceEnded } from "../close-once-ended.ts";

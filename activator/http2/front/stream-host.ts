@@ -1,4 +1,4 @@
-import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { Sweep } from "../../sweep.ts";
 import type { StreamExchange, Tunnel } from "./stream-exchange.ts";
 

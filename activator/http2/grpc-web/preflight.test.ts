@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { FindOptions } from "../../find/find.ts";
 import type { HeaderPair, RequestHead } from "../../request.ts";
 import { answerToPreflight } from "./preflight.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { callingOrigin } from "../../find/calling-page.ts";
 import type { FindOptions } from "../../find/find.ts";
 import { isOfForeignPage } from "../../find/foreign-page.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { trailerFrame, webBytes, webFields } from "../../failures/grpc-web-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { HeaderPair, WebForm } from "../../request.ts";

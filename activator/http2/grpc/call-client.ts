@@ -1,4 +1,4 @@
-import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";

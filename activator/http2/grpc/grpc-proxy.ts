@@ -1,7 +1,7 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import type { Upstream } from "../../connect/connector.ts";
-import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
+import { ActivatorError, type ErrorCode } from "../../failures/errors-for-clients.ts";
 import { grpcTrailers } from "../../failures/grpc-response.ts";
 import { clientView } from "../../headers/base-path.ts";
 import { startedFields } from "../../headers/started-header.ts";

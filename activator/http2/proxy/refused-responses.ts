@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../failures/error-codes.ts";
+import type { ErrorCode } from "../../failures/errors-for-clients.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import { isOffered } from "../../http1/parse/upgrade-offer.ts";
 import { statusMax, uncarried } from "../front/status-max.ts";

@@ -1,5 +1,5 @@
 import type { Upstream } from "../../connect/connector.ts";
-import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
+import { ActivatorError, type ErrorCode } from "../../failures/errors-for-clients.ts";
 import { clientView } from "../../headers/base-path.ts";
 import type { Refusal } from "../../http1/parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../../http1/parse/response-head.ts";

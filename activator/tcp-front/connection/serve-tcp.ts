@@ -3,7 +3,7 @@ import { type KeepOpenDeps, keepOpen } from "../../activity/keep-open.ts";
 import { reach } from "../../connect/connect.ts";
 import type { ConnectDeps, ConnectRequest } from "../../connect/connect-request.ts";
 import type { Upstream } from "../../connect/connector.ts";
-import { ActivatorError, toActivatorError } from "../../failures/error-codes.ts";
+import { ActivatorError, toActivatorError } from "../../failures/errors-for-clients.ts";
 import { ClientGone } from "../../request.ts";
 import { ConnectionRefused } from "./refusals.ts";
 import type { TcpClient } from "./tcp-client.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ErrorCode } from "../../failures/error-codes.ts";
+import type { ErrorCode } from "../../failures/errors-for-clients.ts";
 import { type ConnectionRefusal, nameRefusals, peerRefusals } from "./refusals.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "../../../lib/log/log.ts";
 import type { OncePerMinute } from "../../../lib/time/once-per-minute.ts";
-import type { ActivatorError, ErrorCode } from "../../failures/error-codes.ts";
+import type { ActivatorError, ErrorCode } from "../../failures/errors-for-clients.ts";
 import type { AccessLog } from "../../observe/access-log.ts";
 import { WakeRecord, type WakeRecordOptions } from "../../observe/wake-record.ts";
 import type { Target } from "../../sandbox/resolve.ts";

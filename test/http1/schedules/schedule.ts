@@ -1,5 +1,5 @@
-import { toActivatorError } from "../../../activator/failures/error-codes.ts";
 import { toResponse } from "../../../activator/failures/error-response.ts";
+import { toActivatorError } from "../../../activator/failures/errors-for-clients.ts";
 import { ClientConnection } from "../../../activator/http1/front/client-connection.ts";
 import type { ConnectionHost } from "../../../activator/http1/front/connection-host.ts";
 import type { Exchange } from "../../../activator/http1/front/exchange.ts";

@@ -1,6 +1,6 @@
 import type { Authorizer, ClusterView } from "../../../activator/authorize/authorizer.ts";
 import { headerCredential } from "../../../activator/authorize/credential.ts";
-import { ActivatorError } from "../../../activator/failures/error-codes.ts";
+import { ActivatorError } from "../../../activator/failures/errors-for-clients.ts";
 import type { Routed } from "../../../activator/find/find.ts";
 import type { HeaderPair, RequestHead } from "../../../activator/request.ts";
 

@@ -2,7 +2,7 @@ import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodSightings } from "../sandbox/pod-sights.ts";
 import type { KeptCondition, SlimSandbox } from "../sandbox/slim-sandbox.ts";
-import { ActivatorError, type ErrorCode } from "./error-codes.ts";
+import { ActivatorError, type ErrorCode } from "./errors-for-clients.ts";
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
 const hopeless: ReadonlyMap<string, ErrorCode> = new Map([
