@@ -4,7 +4,7 @@ import { trailerSection } from "../parse/chunk-encoder.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { RequestHead } from "../parse/request-head.ts";
 import type { SectionKeeper } from "../parse/section-reader.ts";
-import { type BodyParts, relayBody } from "../proxy/relay-body.ts";
+import { type BodyParts, relayBody } from "../relay-body.ts";
 import { KeptBytes } from "./kept-bytes.ts";
 import { leavesRoom, readAheadBytesMax } from "./read-ahead.ts";
 

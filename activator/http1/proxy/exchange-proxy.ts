@@ -9,13 +9,13 @@ import type { ClientListener, Exchange } from "../front/exchange.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../parse/response-head.ts";
 import { isOffered } from "../parse/upgrade-offer.ts";
+import { RequestRelay } from "../request-relay.ts";
+import { ResponseRelay } from "../response-relay.ts";
 import type { Http1ProxyOptions } from "./create-http1-proxy.ts";
 import { EventStream } from "./event-stream.ts";
 import { ExchangeLimits } from "./exchange-limits.ts";
 import { requestText } from "./head-text.ts";
 import { PodConnection, type ResponseTaker } from "./pod-connection.ts";
-import { RequestRelay } from "./request-relay.ts";
-import { ResponseRelay } from "./response-relay.ts";
 import { startTunnel } from "./tunnel.ts";
 
 /**

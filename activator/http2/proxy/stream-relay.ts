@@ -2,7 +2,7 @@ import { clientView } from "../../headers/base-path.ts";
 import { startedFields } from "../../headers/started-header.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
-import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "../../http1/relay-body.ts";
 import type { ResponseRules } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";

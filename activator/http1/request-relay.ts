@@ -1,6 +1,6 @@
-import { RequestWriter } from "../../pod-connections/request-writer.ts";
-import type { Kept, ReadPlace } from "../../socket/read-place.ts";
-import type { BodySink } from "../front/request-body.ts";
+import { RequestWriter } from "../pod-connections/request-writer.ts";
+import type { Kept, ReadPlace } from "../socket/read-place.ts";
+import type { BodySink } from "./front/request-body.ts";
 
 /** Forwards one request of HTTP/1.1 to the sandbox: its head, and its body as it arrives, in the client's framing. */
 export class RequestRelay extends RequestWriter implements BodySink {

@@ -1,4 +1,4 @@
-import type { BodyFramer } from "../parse/body-framer.ts";
+import type { BodyFramer } from "./parse/body-framer.ts";
 
 /** The progress of a body, see `BodyStep`. */
 export type BodyProgress = "more" | "complete" | "refused";
