@@ -24,7 +24,7 @@ import { answerToPreflight } from "./http2/grpc-web/preflight.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
 import { authorityOf } from "./pod-connections/place.ts";
-import type { ProxyRequest, ProxyRequestOptions } from "./proxy-request.ts";
+import type { ProxyRequest, ProxyRequestOptions } from "./proxy-interface.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead, type Synthetic } from "./request.ts";
 
 export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps {

@@ -3,7 +3,7 @@ import { effectiveAutoSuspension } from "../../api/rules/defaults.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Destination } from "../connect/connect-request.ts";
-import type { OpenListener } from "../proxy-request.ts";
+import type { OpenListener } from "../proxy-interface.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { KeptConnection, KeptConnections } from "./kept-connections.ts";

@@ -1,7 +1,7 @@
 import { clientView } from "../headers/base-path.ts";
 import { startedLine } from "../headers/started-header.ts";
 import { keepAliveMs } from "../pod-connections/pool.ts";
-import type { ResponseRules } from "../proxy-request.ts";
+import type { ResponseRules } from "../proxy-interface.ts";
 import { Outgoing } from "../socket/outgoing.ts";
 import { isBehind } from "../socket/queue.ts";
 import type { Exchange } from "./front/exchange.ts";

@@ -18,7 +18,7 @@ import { callOfWire, webCallReader } from "../../activator/http2/grpc-web/read-w
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
 import { Pool } from "../../activator/pod-connections/pool.ts";
-import type { ProxyRequest, ProxyRequestOptions } from "../../activator/proxy-request.ts";
+import type { ProxyRequest, ProxyRequestOptions } from "../../activator/proxy-interface.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import type { WireSocket } from "../../activator/socket/wire-socket.ts";

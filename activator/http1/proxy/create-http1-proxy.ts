@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { Pool } from "../../pod-connections/pool.ts";
-import type { ProxyRequest } from "../../proxy-request.ts";
+import type { ProxyRequest } from "../../proxy-interface.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import type { Sweep } from "../../sweep.ts";
 import type { Exchange } from "../front/exchange.ts";

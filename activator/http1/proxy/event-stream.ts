@@ -1,5 +1,5 @@
 import { EventStreamLines } from "../../activity/event-stream-lines.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-interface.ts";
 
 /** A response of events, each of which is activity. */
 export class EventStream {

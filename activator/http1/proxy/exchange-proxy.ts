@@ -2,7 +2,7 @@ import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/errors-for-clients.ts";
 import type { CountedPort } from "../../pod-connections/pool.ts";
 import type { RequestOwner } from "../../pod-connections/request-writer.ts";
-import type { ProxyRequestOptions } from "../../proxy-request.ts";
+import type { ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import type { ClientListener, Exchange } from "../front/exchange.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
 import { startedLine } from "../../headers/started-header.ts";
-import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { ownCopy } from "../../socket/read-place.ts";
 import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";

@@ -1,5 +1,5 @@
 import type { Exchange } from "../../http1/front/exchange.ts";
-import type { ProxyRequest } from "../../proxy-request.ts";
+import type { ProxyRequest } from "../../proxy-interface.ts";
 import { GrpcProxy, type GrpcProxyOptions } from "../grpc/grpc-proxy.ts";
 import { WebClient } from "./web-client.ts";
 import { WebExchange } from "./web-exchange.ts";

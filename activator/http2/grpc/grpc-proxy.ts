@@ -6,7 +6,7 @@ import { grpcTrailers } from "../../failures/grpc-response.ts";
 import { clientView } from "../../headers/base-path.ts";
 import { startedFields } from "../../headers/started-header.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";

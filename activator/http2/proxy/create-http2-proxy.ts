@@ -1,5 +1,5 @@
 import type { Http1ProxyOptions } from "../../http1/proxy/create-http1-proxy.ts";
-import type { ProxyRequest } from "../../proxy-request.ts";
+import type { ProxyRequest } from "../../proxy-interface.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { GrpcProxy } from "../grpc/grpc-proxy.ts";
 import type { PodSessions } from "../grpc/pod-sessions.ts";

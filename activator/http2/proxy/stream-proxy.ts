@@ -9,7 +9,7 @@ import { requestText } from "../../http1/proxy/head-text.ts";
 import { PodConnection, type ResponseTaker } from "../../http1/proxy/pod-connection.ts";
 import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
 import type { RequestOwner } from "../../pod-connections/request-writer.ts";
-import type { ProxyRequestOptions } from "../../proxy-request.ts";
+import type { ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import type { StreamExchange, StreamListener } from "../front/stream-exchange.ts";

@@ -3,7 +3,7 @@ import { startedFields } from "../../headers/started-header.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/relay-body.ts";
-import type { ResponseRules } from "../../proxy-request.ts";
+import type { ResponseRules } from "../../proxy-interface.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { responseFields, trailersOf } from "./response-fields.ts";

@@ -6,7 +6,7 @@ import { clientView } from "../../headers/base-path.ts";
 import { startedFields } from "../../headers/started-header.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
-import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
 import { isBehind } from "../../socket/queue.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";

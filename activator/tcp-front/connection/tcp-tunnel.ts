@@ -4,7 +4,7 @@ import { RawTraffic } from "../../activity/raw-traffic.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { PodAddress } from "../../pod-connections/place.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
-import type { OpenListener } from "../../proxy-request.ts";
+import type { OpenListener } from "../../proxy-interface.ts";
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import { endWhenQuiet, RelaySide, type RelaySides } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
