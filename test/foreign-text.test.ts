@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bearerOf } from "../activator/authorize/credential.ts";
 import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
-import { prefersPage } from "../activator/failures/error-response.ts";
+import { prefersPage } from "../activator/failures/html-page.ts";
 import { readHost } from "../activator/find/host-name.ts";
 import { canonicalIp } from "../activator/find/ip-address.ts";
 import { readPathRoute } from "../activator/find/path-route.ts";

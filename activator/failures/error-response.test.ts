@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { HeaderPair, RequestHead } from "../request.ts";
-import { isNavigation, prefersPage, toResponse } from "./error-response.ts";
+import { toResponse } from "./error-response.ts";
 import { ActivatorError, activatorErrors, type ErrorCode } from "./errors-for-clients.ts";
+import { prefersPage } from "./html-page.ts";
+import { isNavigation } from "./wait-page.ts";
 
 function head(headers: Record<string, string>, method = "GET"): RequestHead {
   const pairs: HeaderPair[] = Object.entries(headers);

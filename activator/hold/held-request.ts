@@ -2,14 +2,11 @@ import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import { type ConnectRequest, commit, holdForMs } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
 import type { DialError } from "../connect/dial.ts";
-import { isNavigation } from "../failures/error-response.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
+import { isNavigation, waitPageAfterMs } from "../failures/wait-page.ts";
 import { ClientGone, type RequestHead } from "../request.ts";
 import type { Expiring } from "./hold-deadlines.ts";
 import type { ReleasedRequest } from "./paced-release.ts";
-
-/** Time until the wait page, so that a person sees a response within a second. */
-const waitPageAfterMs = 1_000;
 
 /** The shared progress of the requests in one hold. */
 export interface HoldProgress {

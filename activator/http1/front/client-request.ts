@@ -1,5 +1,5 @@
 import { ownText } from "../../../lib/data/own-text.ts";
-import { acceptCharactersMax } from "../../failures/error-response.ts";
+import { acceptCharactersMax } from "../../failures/html-page.ts";
 import {
   type GrpcCall,
   type HeaderPair,
