@@ -13,9 +13,9 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites } from "../../own-writes.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
-import { idled, unanswered } from "../events.ts";
 import { intentPatch } from "../handshake/patches.ts";
 import type { Idleness } from "./decide-idle.ts";
+import { idled, unanswered } from "./idle-events.ts";
 import type { AskWorkload } from "./probe/ask-workload.ts";
 import { judgeProbe, probeAgainMs } from "./probe/busy-probe.ts";
 

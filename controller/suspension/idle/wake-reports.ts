@@ -2,8 +2,8 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { WakeReport } from "../../../api/protocols/drain-protocol.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import { woken } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
+import { woken } from "./idle-events.ts";
 
 export interface WakeReportsOptions {
   readonly read: (key: string) => { readonly sandbox: Sandbox } | undefined;
