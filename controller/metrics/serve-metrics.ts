@@ -8,7 +8,7 @@ import { type PageTls, startPageServer } from "../../lib/net/page-server.ts";
 import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { MetricsConfig, MetricsTls } from "../config/metrics-config.ts";
-import { startProfiles } from "../profiles.ts";
+import { startProfiles } from "./profiles.ts";
 
 export interface MetricsServer extends Running {
   readonly url: string;

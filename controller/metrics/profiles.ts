@@ -1,8 +1,8 @@
 import { Session } from "node:inspector/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getActiveResourcesInfo } from "node:process";
-import type { Page, Pages } from "../lib/net/page-server.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Page, Pages } from "../../lib/net/page-server.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 export interface Profiles extends AsyncDisposable {
   readonly pages: Pages;
