@@ -4,7 +4,7 @@ import { usualLeaseTimes } from "../../kube/leader/leader-election.ts";
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";
 import { collectorHelp } from "../../lib/tracing/collector-address.ts";
-import { usualVanishGraceMs } from "../suspension/idle/activity-view.ts";
+import { usualVanishGraceMs } from "../idle/activity-view.ts";
 
 const withoutMeaning = "accepted for compatibility; has no effect";
 

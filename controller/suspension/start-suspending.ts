@@ -6,6 +6,10 @@ import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { ActivityView } from "../idle/activity-view.ts";
+import { IdleWatch } from "../idle/idle-watch.ts";
+import { type AskWorkload, workloadAsker } from "../idle/probe/ask-workload.ts";
+import { SuspendIdle } from "../idle/suspend-idle.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Observed } from "../sandbox/observed.ts";
 import type { Activator, ActivatorFinder } from "./activators/activators.ts";
@@ -16,10 +20,6 @@ import { usualSilenceLimitMs } from "./activators/silence.ts";
 import { FencedPods } from "./handshake/fenced-pods.ts";
 import { RejectedSuspensions } from "./handshake/rejected-suspensions.ts";
 import { Suspender } from "./handshake/suspender.ts";
-import { ActivityView } from "./idle/activity-view.ts";
-import { IdleWatch } from "./idle/idle-watch.ts";
-import { type AskWorkload, workloadAsker } from "./idle/probe/ask-workload.ts";
-import { SuspendIdle } from "./idle/suspend-idle.ts";
 import type { SuspensionMetrics } from "./suspension-metrics.ts";
 
 /** How the activators are found and called. */

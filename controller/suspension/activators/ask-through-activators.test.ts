@@ -7,7 +7,7 @@ import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { asTimePasses } from "../../../test/support/as-time-passes.ts";
 import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
-import { workloadAsker } from "../idle/probe/ask-workload.ts";
+import { workloadAsker } from "../../idle/probe/ask-workload.ts";
 import { KnownActivators } from "./activators.ts";
 import { AskThroughActivators } from "./ask-through-activators.ts";
 import { drainCalls } from "./drain-client.ts";

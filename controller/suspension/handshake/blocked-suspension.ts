@@ -3,7 +3,7 @@ import { conditionMessage } from "../../../api/rules/condition-limits.ts";
 import { type BlockedReason, findCondition } from "../../../api/rules/conditions.ts";
 import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import type { Idleness } from "../idle/decide-idle.ts";
+import type { Idleness } from "../../idle/decide-idle.ts";
 
 /** What to do with the condition `AutoSuspensionBlocked` of a sandbox. */
 export type BlockedSuspension =

@@ -9,11 +9,11 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxIdentity } from "../../../api/protocols/drain-protocol.ts";
 import { mayAskToRun, mayForward, mayHaveNextPod } from "../../../api/rules/suspension.ts";
+import { ActivityView } from "../../../controller/idle/activity-view.ts";
+import { idlenessOf } from "../../../controller/idle/decide-idle.ts";
 import { usualSilenceLimitMs as silenceLimitMs } from "../../../controller/suspension/activators/silence.ts";
 import { decideSuspension, type Round } from "../../../controller/suspension/handshake/decide-suspension.ts";
 import { intentPatch, runningPatch, sealPatch, unsealPatch } from "../../../controller/suspension/handshake/patches.ts";
-import { ActivityView } from "../../../controller/suspension/idle/activity-view.ts";
-import { idlenessOf } from "../../../controller/suspension/idle/decide-idle.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { LabApi } from "./lab-api.ts";
 
