@@ -29,6 +29,11 @@ describe("a response of the activator", () => {
     expect(status === 503).toBe(headers.some(([name]) => name === "Retry-After"));
   });
 
+  it.each(Object.keys(activatorErrors) as ErrorCode[])("tells the known cause of %s", (code) => {
+    const { detail } = new ActivatorError(code, { subject: "nova", because: "it rains" });
+    expect(detail).toMatch(/[^.]: it rains$/);
+  });
+
   it("shows a cause as text, never as markup, and at most one line of it", () => {
     const error = new ActivatorError("ContainerFailed", { subject: "nova", because: `<script>${"a".repeat(999)}` });
     const { body } = toResponse(error, head({ Accept: "text/html" }));

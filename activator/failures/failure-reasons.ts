@@ -1,11 +1,28 @@
 import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodSightings } from "../sandbox/pod-sights.ts";
-import type { KeptCondition, SlimSandbox } from "../sandbox/slim-sandbox.ts";
+import type { KeptCondition, KeptConditionType, SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { ActivatorError, type ErrorCode } from "./errors-for-clients.ts";
 
+/**
+ * Every error of a Pod. One with `endsAtOnce` ends each request at once. Of any other, a Pod with an address gets one attempt to
+ * connect first: a port that accepts disproves the failure.
+ */
+const podFailures = {
+  PodEnded: { endsAtOnce: true },
+  ContainerFailed: { endsAtOnce: false },
+  Unschedulable: { endsAtOnce: false },
+} as const satisfies Partial<Record<ErrorCode, { readonly endsAtOnce: boolean }>>;
+type PodFailureCode = keyof typeof podFailures;
+
+/** Why a Pod cannot serve, and whether that is certain. */
+export interface PodFailure {
+  readonly error: ActivatorError;
+  readonly endsAtOnce: boolean;
+}
+
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
-const hopeless: ReadonlyMap<string, ErrorCode> = new Map([
+const hopeless: ReadonlyMap<string, PodFailureCode> = new Map([
   ["InvalidImageName", "ContainerFailed"],
   ["ErrImageNeverPull", "ContainerFailed"],
   ["CreateContainerConfigError", "ContainerFailed"],
@@ -15,7 +32,7 @@ const hopeless: ReadonlyMap<string, ErrorCode> = new Map([
 
 /** Why a container does not run. */
 interface ContainerFailure {
-  readonly code: ErrorCode;
+  readonly code: PodFailureCode;
   readonly because: string;
 }
 
@@ -40,31 +57,39 @@ export function failureOfSandbox(sandbox: SlimSandbox, subject: string): Activat
 }
 
 /** A condition of the current generation. */
-export function currentCondition({ metadata, status }: SlimSandbox, type: string): KeptCondition | undefined {
+export function currentCondition(
+  { metadata, status }: SlimSandbox,
+  type: KeptConditionType,
+): KeptCondition | undefined {
   const condition = status?.conditions?.find((each) => each.type === type);
   return condition?.observedGeneration === metadata.generation ? condition : undefined;
 }
 
 /** The permanent failure of a Pod, if any. */
-export function failureOfPod(pod: Stored<Pod>, subject: string, options: FailureOptions): ActivatorError | undefined {
+export function failureOfPod(pod: Stored<Pod>, subject: string, options: FailureOptions): PodFailure | undefined {
   const { status } = pod;
   if (status?.phase === "Failed" || status?.phase === "Succeeded") {
     const because = [status.reason, status.message, ...(status.containerStatuses ?? []).map(endOf)];
-    return new ActivatorError("PodEnded", { subject, because: because.filter(Boolean).join(", ") });
+    return podFailure("PodEnded", subject, because.filter(Boolean).join(", "));
   }
   const failures = [
     ...(status?.initContainerStatuses ?? []).map((container) => failureOf(container, undefined)),
     ...(status?.containerStatuses ?? []).map((container) => failureOf(container, pod.spec?.restartPolicy)),
   ];
   const failure = failures.find((each) => each !== undefined);
-  if (failure !== undefined) return new ActivatorError(failure.code, { subject, because: failure.because });
+  if (failure !== undefined) return podFailure(failure.code, subject, failure.because);
   return troubleOfPlace(pod, subject, options);
 }
+
+const podFailure = (code: PodFailureCode, subject: string, because: string): PodFailure => ({
+  error: new ActivatorError(code, { subject, because }),
+  ...podFailures[code],
+});
 
 function troubleOfPlace(pod: Stored<Pod>, subject: string, options: FailureOptions) {
   if ((unschedulableLeftMs(pod, options) ?? 1) > 0) return undefined;
   const because = pod.status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
-  return new ActivatorError("Unschedulable", { subject, because });
+  return podFailure("Unschedulable", subject, because);
 }
 
 /** Whether the scheduler says that it finds no node for the Pod. */

@@ -1,5 +1,5 @@
 import type { GrpcCall, HeaderPair, Synthetic } from "../request.ts";
-import type { ActivatorError, ErrorCode } from "./errors-for-clients.ts";
+import type { ActivatorError, ErrorCode, ErrorStatus } from "./errors-for-clients.ts";
 import { trailerFrame, webBytes, webFields } from "./grpc-web-response.ts";
 
 /** Status codes of gRPC (gRPC, "Status codes and their use in gRPC"). */
@@ -9,21 +9,36 @@ export const grpcStatus = {
   notFound: 5,
   permissionDenied: 7,
   resourceExhausted: 8,
+  failedPrecondition: 9,
   internal: 13,
   unavailable: 14,
   unauthenticated: 16,
 } as const;
 
-const ofHttpStatus: ReadonlyMap<number, number> = new Map([
-  [400, grpcStatus.invalidArgument],
-  [401, grpcStatus.unauthenticated],
-  [403, grpcStatus.permissionDenied],
-  [404, grpcStatus.notFound],
-  [413, grpcStatus.resourceExhausted],
-  [502, grpcStatus.unavailable],
-  [503, grpcStatus.unavailable],
-  [504, grpcStatus.deadlineExceeded],
-]);
+/**
+ * The status of gRPC for each status of HTTP that an error has. INTERNAL stands for a fault of the activator, and for errors that no
+ * call gets, because they need another method or come before the head is read. FAILED_PRECONDITION: to repeat the call is of no use
+ * until somebody has changed the sandbox.
+ */
+const ofHttpStatus: Readonly<Record<ErrorStatus, number>> = {
+  400: grpcStatus.invalidArgument,
+  401: grpcStatus.unauthenticated,
+  403: grpcStatus.permissionDenied,
+  404: grpcStatus.notFound,
+  405: grpcStatus.internal,
+  408: grpcStatus.internal,
+  409: grpcStatus.failedPrecondition,
+  410: grpcStatus.notFound,
+  413: grpcStatus.resourceExhausted,
+  414: grpcStatus.internal,
+  417: grpcStatus.internal,
+  424: grpcStatus.failedPrecondition,
+  431: grpcStatus.internal,
+  500: grpcStatus.internal,
+  502: grpcStatus.unavailable,
+  503: grpcStatus.unavailable,
+  504: grpcStatus.deadlineExceeded,
+};
 
 /** Errors that mean that the client's time is over, if it has set one and that has passed. */
 const ofTime: ReadonlySet<ErrorCode> = new Set(["WakeTimedOut", "SandboxSlow"]);
@@ -32,7 +47,7 @@ const ofTime: ReadonlySet<ErrorCode> = new Set(["WakeTimedOut", "SandboxSlow"]);
 export function grpcTrailers(error: ActivatorError, isLate: boolean): readonly [HeaderPair, HeaderPair] {
   const { code, status, detail } = error;
   const late = isLate && ofTime.has(code);
-  const number = late ? grpcStatus.deadlineExceeded : (ofHttpStatus.get(status) ?? grpcStatus.internal);
+  const number = late ? grpcStatus.deadlineExceeded : ofHttpStatus[status];
   return [
     ["grpc-status", String(number)],
     ["grpc-message", percentEncoded(detail)],

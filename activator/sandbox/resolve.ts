@@ -185,9 +185,9 @@ function resolveRunning(question: Question): Now {
     return { is: "pending", on: "its suspension to complete or to be cancelled" };
   }
   const failure = failureOfPod(pod, subject, question);
-  if (failure?.code === "PodEnded") return refused(failure);
-  if (hasAddress(pod)) return resolveAddress(question, pod, failure);
-  if (failure) return refused(failure);
+  if (failure?.endsAtOnce) return refused(failure.error);
+  if (hasAddress(pod)) return resolveAddress(question, pod, failure?.error);
+  if (failure) return refused(failure.error);
   return { is: "pending", on: isUnschedulable(pod) ? "a node that can run it" : "its Pod to start" };
 }
 

@@ -43,6 +43,10 @@ export interface SlimSandbox {
 type SlimTemplate = Pick<PodSpec, "hostNetwork"> & { readonly containers: readonly Pick<Container, "ports">[] };
 export type KeptCondition = Omit<Condition, "lastTransitionTime">;
 
+/** The types of the conditions that are kept. */
+const keptConditionTypes = ["Ready", "Suspended"] as const;
+export type KeptConditionType = (typeof keptConditionTypes)[number];
+
 /** Sandboxes as the activator reads them. */
 export const slimSandboxType: ResourceType<SlimSandbox> = sandboxType;
 
@@ -61,7 +65,7 @@ export function slimSandbox({ metadata, spec, status }: Stored<SlimSandbox>): St
   const { operatingMode, autoSuspension, autoResume } = spec;
   const type = spec.suspensionStrategy?.type;
   const shutdownTime = canonicalTime(spec.shutdownTime);
-  const kept = ["Ready", "Suspended"].map((type) => findCondition(status?.conditions, type));
+  const kept = keptConditionTypes.map((type) => findCondition(status?.conditions, type));
   return {
     metadata: slimSandboxMetadata(metadata),
     spec: {

@@ -1,11 +1,5 @@
 import type { ErrorCode } from "../../activator/failures/errors-for-clients.ts";
-
-export interface Advice {
-  /** The cause, for a reader of a log or of an error response. */
-  readonly why: string;
-  /** The remedy. */
-  readonly what: string;
-}
+import type { Advice } from "./advice.ts";
 
 const fixRequest = "Correct the request.";
 

@@ -1,11 +1,14 @@
 import { activatorErrors, type ErrorCode } from "../../activator/failures/errors-for-clients.ts";
 import { nameRefusals, peerRefusals } from "../../activator/tcp-front/connection/refusals.ts";
+import { type Advice, adviceOn } from "./advice.ts";
 import { errorAdvice } from "./error-advice.ts";
 import { code, page, table } from "./markdown.ts";
 import { nameAdvice } from "./name-advice.ts";
 import { peerAdvice } from "./peer-advice.ts";
 
 const codes = Object.keys(activatorErrors) as ErrorCode[];
+
+const row = (name: string, { why, what }: Advice): readonly string[] => [code(name), why, what];
 
 export function errorsPage(): string {
   return page("Errors of the activator", [
@@ -14,19 +17,19 @@ export function errorsPage(): string {
       ["Code", "Status", "Retry-After", "Why", "What to do"],
       codes.map((name) => {
         const spec: { readonly status: number; readonly retryAfterSeconds?: number } = activatorErrors[name];
-        const { why, what } = errorAdvice[name];
+        const { why, what } = adviceOn(name, errorAdvice, "error-advice.ts");
         return [code(name), String(spec.status), String(spec.retryAfterSeconds ?? ""), why, what];
       }),
     ),
     "TCP has no place for an answer, so the activator resets a TCP connection that it cannot serve. The same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
     table(
       ["Code", "Why", "What to do"],
-      peerRefusals.map((name) => [code(name), peerAdvice[name].why, peerAdvice[name].what]),
+      peerRefusals.map((name) => row(name, adviceOn(name, peerAdvice, "peer-advice.ts"))),
     ),
     "Connections by name, to the listener of `--by-name-bind-address`, have these values besides. Where the table says so, the client gets an alert of TLS or an error of PostgreSQL. Otherwise the connection is reset.",
     table(
       ["Code", "Why", "What to do"],
-      nameRefusals.map((name) => [code(name), nameAdvice[name].why, nameAdvice[name].what]),
+      nameRefusals.map((name) => row(name, adviceOn(name, nameAdvice, "name-advice.ts"))),
     ),
   ]);
 }

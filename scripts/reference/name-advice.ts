@@ -1,5 +1,5 @@
 import type { NameRefusal } from "../../activator/tcp-front/connection/refusals.ts";
-import type { Advice } from "./error-advice.ts";
+import type { Advice } from "./advice.ts";
 
 const require = "Connect with TLS, with psql by sslmode=require.";
 

@@ -1,5 +1,5 @@
 import type { PeerRefusal } from "../../activator/tcp-front/connection/refusals.ts";
-import type { Advice } from "./error-advice.ts";
+import type { Advice } from "./advice.ts";
 
 /** The text of the errors page about TCP connections that are rejected before the activator finds their sandbox. */
 export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
