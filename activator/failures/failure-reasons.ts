@@ -22,7 +22,7 @@ export interface PodFailure {
 }
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
-const hopeless: ReadonlyMap<string, PodFailureCode> = new Map([
+const hopeless: ReadonlyMap<string, PodFailureCode> = new Map<string, PodFailureCode>([
   ["InvalidImageName", "ContainerFailed"],
   ["ErrImageNeverPull", "ContainerFailed"],
   ["CreateContainerConfigError", "ContainerFailed"],

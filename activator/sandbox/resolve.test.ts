@@ -208,3 +208,19 @@ describe("a sandbox that runs", () => {
     expect(seen({ pod: { status: running, spec: { containers: containers.slice(1) } } })).toBe("10.0.0.5:8888");
   });
 });
+
+describe("a failing Pod that has an address", () => {
+  const failed = (state: object) => [
+    { name: "main", image: "program", imageID: "", ready: false, restartCount: 1, state },
+  ];
+
+  it("ends a request at once if it has ended, because nothing can disprove that", () => {
+    expect(seen({ pod: { status: { ...running, phase: "Failed" } } })).toBe("PodEnded");
+  });
+
+  it("may still be tried if only a container of it fails", () => {
+    const containerStatuses = failed({ waiting: { reason: "CrashLoopBackOff" } });
+    const found = resolutionOf({ pod: { status: { ...running, containerStatuses } } });
+    expect(found.is === "addressed" ? found.failure?.code : found.is).toBe("ContainerFailed");
+  });
+});
