@@ -25,7 +25,7 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-name": flag.string(
     "",
-    "name of a cookie that lets a browser in to a sandbox that a path names; needs --path-routing-prefix and a mode of authorization other than allow-all; empty: no cookie",
+    "name of the cookie that a browser sends in place of a token, to a sandbox that the path names; needs --path-routing-prefix and a mode of authorization other than allow-all; empty: no cookie",
     isCookieName,
   ),
   "authz-cookie-query-param": flag.string(

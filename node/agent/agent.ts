@@ -93,7 +93,7 @@ export class Agent {
     const { phase, reason, restore } = status;
     if (phase === "Failed" && !observed.failed && isRefusalReason(reason)) metrics.captureFailed(reason);
     if (restore) metrics.restored(restore.outcome);
-    if (phase) log.info({ image: textOf(key), phase, reason, restore }, "reported what became of an image");
+    if (phase) log.info({ image: textOf(key), phase, reason, restore }, "reported the state of a memory image");
   }
 
   /** A captured Pod stays frozen, whatever happens to the controller: activators have promised not to use it again. */
