@@ -38,15 +38,15 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Read the token again from its Secret.",
   },
   Unauthenticated: {
-    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with a key of scoped tokens, or it has expired. The cookie of a static token expires after twelve hours.",
+    why: "The request has no token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with a key of scoped tokens, or it has expired, or it is a scoped token of version 1 after --authz-scoped-token-v1-until. Or the cookie that stands for a static token is not valid: it expires after twelve hours, and when the token changes. Or the token in the query has characters that a cookie cannot have.",
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID, or a scoped token of version 2 and a header that some programs read as another method or target, such as X-HTTP-Method-Override or X-Original-URL.",
+    why: "The token is valid, but does not permit access to this sandbox, or there is no token and the anonymous user may not. A cookie that stands for a static token opens one port of one sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID, or a scoped token of version 2 and a header that some programs read as another method or target, such as X-HTTP-Method-Override or X-Original-URL.",
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave these headers out.",
   },
   AuthorizationUnavailable: {
-    why: "The API server did not answer the review of the token or of the access. Or too many reviews are in progress. Or too many reviews for this client failed or were answered no.",
+    why: "The API server did not answer the review of the token or of the access. Or too many reviews are in progress, or too many for this client failed or were answered no. Or the heads of requests that wait for reviews take too much memory.",
     what: "Retry. If it lasts, check rouse_activator_reviews_total, clients with expired or guessed tokens, and the API server.",
   },
   MethodNotAllowed: {
@@ -112,11 +112,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
-    why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
+    why: "No Sandbox has the name in the host, nor, below --domain, a SandboxClaim. Or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
     what: "Check name, namespace and --domain.",
   },
   Unclaimed: {
-    why: "The sandbox is an unclaimed member of a warm pool, and the request does not name its UID in X-Sandbox-UID, or the member does not run.",
+    why: "The sandbox is an unclaimed member of a warm pool. A request reaches it only while it is to run, by the X-Sandbox headers with its UID in X-Sandbox-UID.",
     what: "Create a SandboxClaim and use the sandbox that it is given.",
   },
   PortNotDeclared: {
@@ -177,11 +177,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry later, or raise --wakes-per-second or --wakes-burst.",
   },
   HoldLimitReached: {
-    why: "Too many requests are held: in all, for the namespace or for the sandbox. Or requests are held for 32 other ports of the sandbox.",
+    why: "Too many requests are held: in all, for the namespace or for the sandbox. Or a namespace would get one of the last tenth of all places, and holds more than are left. Or requests are held for 32 other ports of the sandbox or addresses of its Pod.",
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {
-    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and the time to hold the request is over or the request may not be held: with a scoped token of version 2, or with a token that does not permit the name as it is spelled.",
+    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and the host of the request names a sandbox: the time to hold it is over, or its token does not permit the name as it is spelled. Or it has not listed the cluster yet, and the request has a scoped token of version 2.",
     what: "Retry; check the connection of the activator to the API server.",
   },
   SandboxSuspended: {

@@ -28,7 +28,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Connect to a name and not to an address; psql sends it from version 14 on, unless sslsni is 0.",
   },
   UnknownName: {
-    why: "The server name is no host name of a sandbox that exists. The client gets the alert unrecognized_name.",
+    why: "The server name is no host name of a Sandbox or SandboxClaim that exists. The client gets the alert unrecognized_name.",
     what: "Check the name: NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
   },
   NotAllowedByName: {
