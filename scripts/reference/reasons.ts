@@ -33,7 +33,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   MemoryNotKept: {
     on: "Sandbox",
     means:
-      "It has suspensionStrategy.type Hibernate and is suspended without its memory; the text names all reasons. status.hibernation has them too.",
+      "It has suspensionStrategy.type Hibernate and is suspended without its memory, or its memory was lost during the sleep; the text names all reasons. status.hibernation has them too.",
   },
   MemoryKept: {
     on: "Sandbox",
@@ -76,7 +76,10 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox was to run." },
   SandboxAdopted: { on: "SandboxClaim", means: "It was given a sandbox of a warm pool." },
   SandboxExpired: { on: "Sandbox", means: "Its shutdownTime has passed, and its shutdownPolicy is Retain." },
-  SandboxIdle: { on: "Sandbox", means: "It is suspended for inactivity; the text says for how long it was idle." },
+  SandboxIdle: {
+    on: "Sandbox",
+    means: "Its suspension for inactivity begins; the text says for how long it was idle.",
+  },
   SandboxPodCreated: { on: "Sandbox", means: "Its Pod was created." },
   SandboxPodCreateFailed: { on: "Sandbox", means: "Its Pod could not be created; the text names the cause." },
   SandboxProvisioned: { on: "SandboxClaim", means: "A sandbox was created for it." },
@@ -208,12 +211,12 @@ export const memoryReasons: Meanings<RefusalReason> = {
 /** Reasons in `status.hibernation.lastWake` of a Sandbox whose memory was kept, and was not restored. */
 export const lossMeanings: Meanings<LossReason> = {
   RunChanged:
-    "What the sandbox runs has changed since the capture: image, command, environment, volumes, limits or another part of its Pod template. It starts anew from the new template.",
+    "What the sandbox runs has changed since the capture: image, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. It starts anew from the new template.",
   NotRecorded:
     "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
   AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
-  NotScheduled: "The node that has the memory took no Pod within 1 s.",
+  NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   RestoreFailed: "gVisor could not restore the memory.",
   RestoreRefused: "The shim on the node refused the memory: it is missing, incomplete, used, or of another gVisor.",
