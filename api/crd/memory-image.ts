@@ -65,7 +65,7 @@ const durations = object({
 const restore = object({
   durationMs: described("Duration of the restore, in milliseconds.", milliseconds),
   "outcome*": described(
-    "Restored: the processes went on. Failed: gVisor could not restore them. Refused: the memory was missing, incomplete or not of this Pod. In both cases they were started anew.",
+    "Restored: the processes went on. Failed: gVisor could not restore them. Refused: the shim did not use the memory, because it was missing, incomplete or written by another build of gVisor. In both cases they were started anew.",
     oneOf("Restored", "Failed", "Refused"),
   ),
   "podUID*": described("The UID of the new Pod.", uid),

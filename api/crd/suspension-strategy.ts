@@ -33,15 +33,18 @@ const lastWake = object({
 export const hibernation: JsonSchema = described(
   "What became of the memory. Only for sandboxes with suspensionStrategy.type Hibernate.",
   object({
-    bytes: described("Size of the captured memory on its node. Only for state Hibernated.", int64),
-    capturedAt: described("Time at which the memory was captured. Only for state Hibernated.", time),
-    durationMilliseconds: described("Duration of the capture, in milliseconds. Only for state Hibernated.", int64),
+    bytes: described("Size of the captured memory on its node. Only for the states Hibernated and Restoring.", int64),
+    capturedAt: described("Time at which the memory was captured. Only for the states Hibernated and Restoring.", time),
+    durationMilliseconds: described(
+      "Duration of the capture, in milliseconds. Only for the states Hibernated and Restoring.",
+      int64,
+    ),
     lastWake: described("How the sandbox last woke. Absent until it has woken.", lastWake),
     message: described("Why the memory is not kept, in full. Only for state Stopped.", text),
-    node: described("The node that has the memory. Only for state Hibernated.", text),
+    node: described("The node that has the memory. Only for the states Hibernated and Restoring.", text),
     reason: described("Why the memory is not kept, in one word. Only for state Stopped.", text),
     state: described(
-      "Hibernated: the sandbox is suspended, and its memory is kept. Restoring: a Pod that asks for the memory is on its node, and the node has not told yet what it got. Stopped: it is suspended without its memory. Absent while it runs.",
+      "Hibernated: the sandbox is suspended, and its memory is kept. Restoring: a Pod that asks for the memory is on its node, and the node has not told yet what it got. Stopped: it is suspended without its memory. Absent otherwise.",
       oneOf("Hibernated", "Restoring", "Stopped"),
     ),
   }),

@@ -218,8 +218,9 @@ export const lossMeanings: Meanings<LossReason> = {
   AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
-  RestoreFailed: "gVisor could not restore the memory.",
-  RestoreRefused: "The shim on the node refused the memory: it is missing, incomplete, used, or of another gVisor.",
+  RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
+  RestoreRefused:
+    "The shim on the node did not use the memory: it is missing or incomplete, or another build of gVisor wrote it.",
   NoProvider: "The controller runs without --hibernation now.",
 };
 
