@@ -17,7 +17,7 @@ export class MemoryMetrics {
   constructor(registry: Registry) {
     this.#refused = new Counter({
       name: "rouse_hibernation_refusals_total",
-      help: "Sandboxes with suspensionStrategy.type Hibernate whose memory could not be kept, by reason (the first, if there are several) and result: Stopped (suspended without the memory) or StayedAwake (blocked from suspension for inactivity, counted when the block begins).",
+      help: "Sandboxes with suspensionStrategy.type Hibernate whose memory could not be kept, by reason (the first, if there are several) and result: Stopped (suspended without the memory, or lost it during the sleep) or StayedAwake (blocked from suspension for inactivity, counted when the block begins).",
       labelNames: ["reason", "result"],
       registers: [registry],
     });
