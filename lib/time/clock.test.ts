@@ -108,6 +108,17 @@ describe("a fake clock", () => {
     expect(woke).toEqual([10, 20, 30]);
   });
 
+  it("advances to the next timer that becomes due, and no further", async () => {
+    const clock = new FakeClock();
+    const ran: number[] = [];
+    for (const dueMs of [70, 1_000_000]) clock.after(dueMs, () => ran.push(clock.ticksMs()));
+    await clock.advanceToNext();
+    expect([clock.ticksMs(), ...ran]).toEqual([70, 70]);
+    await clock.advanceToNext();
+    await clock.advanceToNext();
+    expect([clock.ticksMs(), ...ran]).toEqual([1_000_000, 70, 1_000_000]);
+  });
+
   it("runs what became due during a stand-still when it is advanced, and not back in time", async () => {
     const clock = new FakeClock();
     const ran: number[] = [];

@@ -144,6 +144,12 @@ export class FakeClock extends AnyClock {
     await settle();
   }
 
+  /** Advances time to the next timer that becomes due. Without a timer, time stands still. */
+  async advanceToNext(): Promise<void> {
+    const next = this.#nextDue(Number.POSITIVE_INFINITY);
+    await this.advance(next ? Math.max(0, next.dueMs - this.#ticksMs) : 0);
+  }
+
   /** Sets the wall clock without moving monotonic time, as NTP or an administrator would. */
   jumpWall(byMs: number): void {
     this.#wallMs += byMs;
