@@ -19,10 +19,10 @@ async function fromBefore(lab: FrontLab): Promise<Stored<Sandbox>> {
   return sandbox;
 }
 
-/** Time passes in small steps until the expectation holds: calls take real time. */
+/** Time passes in steps until the expectation holds: calls take real time. */
 const asTimePasses = (clock: FakeClock, expectation: () => Promise<void>) =>
   vi.waitFor(async () => {
-    await clock.advance(5_000);
+    await clock.advance(30_000);
     await expectation();
   }, waiting);
 
