@@ -23,7 +23,7 @@ import { sameQuantity } from "../controller/quantity.ts";
 import { parseExactJson } from "../lib/data/exact-json.ts";
 import { parseDurationMs } from "../lib/flags/flags.ts";
 import { originOf } from "../lib/net/origin.ts";
-import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+import { parseTypeScript, visitNodes } from "./mutate/node.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 /** The default limit of a head (`--max-header-bytes`), and the limit of all annotations of an object, in bytes. */
@@ -186,15 +186,12 @@ interface Found {
 function expressionsIn(file: string): Found[] {
   const text = readFileSync(file, "utf8");
   const found: Found[] = [];
-  const visit = (node: Node): void => {
+  visitNodes(parseTypeScript(text), (node) => {
     const { regex } = node as { readonly regex?: { readonly pattern: string; readonly flags: string } };
-    if (regex) {
-      const expression = new RegExp(regex.pattern, regex.flags);
-      found.push({ at: `${file}: ${expression}`, expression });
-    }
-    for (const [, child] of childrenOf(node)) visit(child);
-  };
-  visit(parseTypeScript(text));
+    if (!regex) return;
+    const expression = new RegExp(regex.pattern, regex.flags);
+    found.push({ at: `${file}: ${expression}`, expression });
+  });
   return found;
 }
 

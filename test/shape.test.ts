@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
-import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+import { parseTypeScript, visitNodes } from "./mutate/node.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 const longestFunction = 60;
@@ -27,19 +27,28 @@ interface Seen {
   readonly parameters: number;
 }
 
+const functionTypes = new Set(["FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"]);
+
+/** The line of an offset in the text, from 1. */
+function linesOf(text: string): (offset: number) => number {
+  const lines = new Uint32Array(text.length + 1);
+  for (let at = 0, line = 1; at <= text.length; at += 1) {
+    lines[at] = line;
+    if (text[at] === "\n") line += 1;
+  }
+  return (offset) => lines[offset] ?? 0;
+}
+
 function functionsOf(file: string): readonly Seen[] {
   const text = readFileSync(file, "utf8");
-  const lineAt = (offset: number) => text.slice(0, offset).split("\n").length;
+  const lineAt = linesOf(text);
   const found: Seen[] = [];
-  const visit = (node: Node): void => {
-    if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type)) {
-      const first = lineAt(node.start);
-      const { params } = node as unknown as { readonly params: readonly unknown[] };
-      found.push({ at: `${file}:${first}`, lines: lineAt(node.end) - first + 1, parameters: params.length });
-    }
-    for (const [, child] of childrenOf(node)) visit(child);
-  };
-  visit(parseTypeScript(text));
+  visitNodes(parseTypeScript(text), (node) => {
+    if (!functionTypes.has(node.type)) return;
+    const first = lineAt(node.start);
+    const { params } = node as unknown as { readonly params: readonly unknown[] };
+    found.push({ at: `${file}:${first}`, lines: lineAt(node.end) - first + 1, parameters: params.length });
+  });
   return found;
 }
 
@@ -73,17 +82,14 @@ describe("the sources", () => {
   });
 
   it("export no value that no other file uses", () => {
-    const filesOf = new Map<string, Set<string>>();
+    const filesWith = new Map<string, number>();
     for (const file of scripts) {
-      for (const [word] of readFileSync(file, "utf8").matchAll(/\b[A-Za-z_]\w*/g)) {
-        const named = filesOf.get(word);
-        if (named) named.add(file);
-        else filesOf.set(word, new Set([file]));
-      }
+      const words = new Set(readFileSync(file, "utf8").match(/\b[A-Za-z_]\w*/g));
+      for (const word of words) filesWith.set(word, (filesWith.get(word) ?? 0) + 1);
     }
     const unused = sources.flatMap((file) =>
       [...readFileSync(file, "utf8").matchAll(/^export (?:async )?(?:const|function\*?|class|let) (\w+)/gm)]
-        .filter(([, name = ""]) => filesOf.get(name)?.size === 1)
+        .filter(([, name = ""]) => filesWith.get(name) === 1)
         .map(([, name]) => `${file}: ${name}`),
     );
     expect(unused).toEqual([]);

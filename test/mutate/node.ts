@@ -31,6 +31,17 @@ export function* childrenOf(node: Node): Generator<readonly [field: string, chil
   }
 }
 
+/** Calls `visit` with the node and with each below it, parents first. Much faster than `childrenOf` for whole files. */
+export function visitNodes(node: Node, visit: (node: Node) => void): void {
+  visit(node);
+  for (const field in node) {
+    const value = node[field];
+    if (Array.isArray(value)) {
+      for (const child of value) if (isNode(child)) visitNodes(child, visit);
+    } else if (isNode(value)) visitNodes(value, visit);
+  }
+}
+
 /** `a.b.c` for a chain of names; other parts are omitted. */
 export function nameOf(node: Node | undefined): string {
   if (node?.type === "Identifier" || node?.type === "PrivateIdentifier") return String(node["name"]);
