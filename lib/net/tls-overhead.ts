@@ -2,6 +2,7 @@ import type { Server, Socket } from "node:net";
 import { type TLSSocket, Server as TlsServer } from "node:tls";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { isClientKeyUpdate, KeyUpdateBucket } from "./key-updates.ts";
+import { findLostWrite } from "./lost-tls-writes.ts";
 import { stopReading } from "./stop-reading.ts";
 import { tcpSocketOf } from "./tcp-socket.ts";
 
@@ -28,6 +29,8 @@ export interface TlsOverheadOptions {
  * Cuts TLS connections that bring far more bytes than data: KeyUpdate messages of TLS 1.3, or a handshake without end. OpenSSL has no
  * limit for KeyUpdate, and each makes it derive keys. Node tells of them only by its key log, within the read that brings them. So the read
  * ends there, and bytes are counted for all that the key log does not tell. A server without TLS stays as it is.
+ *
+ * In the same steps it closes connections whose client is gone and whose writes Node has lost, see `findLostWrite`.
  */
 export function limitTlsOverhead(server: Server, options: TlsOverheadOptions = {}): void {
   if (!(server instanceof TlsServer)) return;
@@ -95,15 +98,15 @@ class OverheadWatch {
         this.#open.set(raw, connection);
       }
       if (connection.isExcessive()) this.#cut(connection);
+      else connection.closeIfLost();
       if (left === 0) return;
     }
   }
 
-  #cut({ raw, secured }: WatchedConnection): void {
-    if (raw.destroyed) return;
+  #cut(connection: WatchedConnection): void {
+    if (connection.raw.destroyed) return;
     this.#onCut?.();
-    raw.destroy();
-    secured?.destroy();
+    connection.close();
   }
 }
 
@@ -120,6 +123,15 @@ class WatchedConnection {
 
   constructor(raw: Socket) {
     this.raw = raw;
+  }
+
+  close(): void {
+    this.raw.destroy();
+    this.secured?.destroy();
+  }
+
+  closeIfLost(): void {
+    if (this.secured) findLostWrite(this.raw, this.secured, () => this.close());
   }
 
   /** Data of earlier steps allows nothing now: else one upload would pay for a flood. */
