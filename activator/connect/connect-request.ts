@@ -122,10 +122,10 @@ export const holdLeftMs = (connectRequest: ConnectRequest): number =>
  * Marks the use as sent if that place may still be sent to. Otherwise it closes the connection, and the request waits again. The
  * Pod may have been fenced, seen gone, or seen at another address during the dial, so the sandbox is resolved again in the step that marks.
  */
-export function commit({ target, socket }: Upstream, { to, client, deps, use }: ConnectRequest): boolean {
+export function commit({ target, socket, isShared }: Upstream, { to, client, deps, use }: ConnectRequest): boolean {
   const seen = resolveNow(to, client.head, undefined, deps);
   const mayGo = seen.is === "addressed" && isSamePlace(seen.target, target);
   if (mayGo) use.sentTo(target.podUid);
-  else socket.destroy();
+  else if (!isShared) socket.destroy();
   return mayGo;
 }

@@ -13,6 +13,8 @@ import { DialGate } from "./dial-gate.ts";
 export interface Upstream {
   readonly target: Target;
   readonly socket: WireSocket;
+  /** Other requests use the connection, too. */
+  readonly isShared?: boolean;
 }
 
 const noProbes: Target["probes"] = [];

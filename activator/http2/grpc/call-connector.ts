@@ -1,3 +1,4 @@
+import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { ConnectDeps } from "../../connect/connect-request.ts";
 import { type ConnectOptions, type Upstream, upstreamOf } from "../../connect/connector.ts";
 import type { Dial, DialListener } from "../../connect/dial.ts";
@@ -17,15 +18,28 @@ export class CallConnector implements Connections {
     this.#sessions = sessions;
   }
 
-  /** A shared connection, for a call alone, in the step that sends it: what is not sent closes its connection. */
+  /** A shared connection, for a call alone. */
   idle(target: Target, head: RequestHead | undefined): Upstream | undefined {
     const socket = head?.grpc && this.#sessions.socketFor(target);
-    return socket && upstreamOf(target, socket);
+    return socket && { ...upstreamOf(target, socket), isShared: true };
   }
 
-  /** Always a new connection: the caller may close it, and other calls use a shared one. */
-  connect(target: Target, _head: RequestHead | undefined, options: ConnectOptions): Promise<Upstream> {
-    return this.#connections.connect(target, undefined, options);
+  /** A shared connection if one has told meanwhile that it has room, or a new one. */
+  async connect(target: Target, head: RequestHead | undefined, options: ConnectOptions): Promise<Upstream> {
+    const shared = this.idle(target, head);
+    if (shared) return shared;
+    if (head?.grpc) await this.#untilSettled(target, options.signal);
+    return this.idle(target, head) ?? (await this.#connections.connect(target, undefined, options));
+  }
+
+  /** Waits while the first connection to that port has not told how many calls it takes. */
+  async #untilSettled(target: Target, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    using waits = this.#sessions.whenSettled(target, resolve);
+    if (!waits) return;
+    using _leaving = onAbort(signal, () => reject(signal.reason));
+    await promise;
   }
 
   begin(target: Target, listener: DialListener): Dial {

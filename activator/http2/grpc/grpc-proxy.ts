@@ -43,6 +43,8 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** What the sandbox's stream is read by; set while there is one. */
   #response: CallResponse | undefined;
   #stream: ClientHttp2Stream | undefined;
+  /** Until it is known how many calls the sandbox takes. */
+  #wait: Disposable | undefined;
   #out: StreamWriter | undefined;
   #phase: Phase = "sending";
   #listener: OpenListener | undefined;
@@ -50,7 +52,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** Resets the stream with CANCEL. */
   readonly #cancel = new AbortController();
   #isUploaded = false;
-  /** The client sent the last message. */
+  /** The client sent the last head or message. */
   #isUnanswered = false;
   #moved = 0;
   /** When the time of the client is over, and that of a call; in monotonic milliseconds. */
@@ -66,15 +68,24 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   /** Resolves when the call is over; rejects with the error to answer if no response has begun. */
   run(): Promise<void> {
-    const { sessions, clock } = this.#options;
-    const nowMs = clock.ticksMs();
-    this.#limit(nowMs);
-    const session = sessions.sessionFor(this.#upstream);
+    const { sessions, clock, sweep } = this.#options;
+    this.#limit(clock.ticksMs());
+    const fail = () => this.#fail(this.#error("Unexpected"));
+    const take = guarded("pod-connection", (session?: PodSession) => this.#take(session), fail);
+    this.#wait = sessions.sessionFor(this.#upstream, take);
+    if (this.#wait) this.#client.proxiedBy(this);
+    if (this.#wait) sweep.add(this);
+    return this.#settled.promise;
+  }
+
+  #take(session: PodSession | undefined): void {
+    this.#wait = undefined;
+    const nowMs = this.#options.clock.ticksMs();
+    if (!session) return this.#fail(this.#error("ResponseLost")); // closed meanwhile
     if (this.#client.left) this.#fail(new ClientGone("the client left"));
     else if (nowMs >= this.#deadlineMs) this.#fail(this.#error("SandboxSlow"));
     else this.#begin(session, this.#deadlineMs - nowMs);
     if (!this.#stream) session.unused();
-    return this.#settled.promise;
   }
 
   #limit(nowMs: number): void {
@@ -96,6 +107,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     client.proxiedBy(this);
     client.head.sent();
     this.#how.use.dispatched();
+    this.#asked(true);
     client.pourInto(this);
     this.#response.readOn();
   }
@@ -114,6 +126,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const on = (event: string, listener: (...args: never[]) => void) =>
       stream.on(event, guarded("pod-connection", listener, fail));
     stream.on("error", () => {}); // "close" follows
+    on("headers", () => this.#asked(false));
     on("response", (_: unknown, flags: number, fields: readonly string[]) => this.#responded(flags, fields));
     on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
       this.#trailers.push(...forwardedFields(fields));
@@ -139,8 +152,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#listener?.clientSends();
     if (this.#phase === "done" || !stream?.writable || !this.#isWithinLimit()) return;
     this.#moved += bytes.length;
-    this.#isUnanswered = true;
-    this.#listener?.clientSpoke();
+    this.#asked(true);
     this.#out?.write(bytes);
   }
 
@@ -171,9 +183,15 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   responseBytes(bytes: Buffer): void {
     if (this.#phase === "done") return;
     this.#moved += bytes.length;
-    this.#isUnanswered = false;
-    this.#listener?.sandboxSpoke();
+    this.#asked(false);
     this.#client.write(bytes);
+  }
+
+  /** The client has asked, or the sandbox has answered: by a head or by messages. */
+  #asked(isUnanswered: boolean): void {
+    this.#isUnanswered = isUnanswered;
+    if (isUnanswered) this.#listener?.clientSpoke();
+    else this.#listener?.sandboxSpoke();
   }
 
   /** The sandbox has done its part, so that the call is no longer in flight (decision 54). */
@@ -183,11 +201,14 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   }
 
   responseEnded(): void {
-    if (this.#phase !== "done") this.#finish();
+    if (this.#phase === "done") return;
+    this.#done();
+    this.#client.end(this.#trailers);
   }
 
   #responded(flags: number, fields: readonly string[]): void {
     if (this.#phase !== "sending") return;
+    this.#asked(false);
     const status = Number(fields[fields.indexOf(":status") + 1]);
     const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const refusal = refusalOfCall(status, isOnlyTrailers);
@@ -250,12 +271,6 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     return new ActivatorError(code, { subject: this.#how.subject, cause });
   }
 
-  /** Ends the response with the trailers, if any. */
-  #finish(): void {
-    this.#done();
-    this.#client.end(this.#trailers);
-  }
-
   #done(): void {
     this.#leave();
     this.#settled.resolve();
@@ -266,6 +281,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#phase = "done";
     this.#listener?.sandboxEnded();
     this.#options.sweep.remove(this);
+    this.#wait?.[Symbol.dispose]();
     if (this.#stream && !this.#stream.closed) this.#cancel.abort(); // Node's `close` may end the stream before it resets it
   }
 

@@ -14,6 +14,8 @@ import { podSessionOptions } from "./pod-session-options.ts";
 
 /** The maximum number of calls on one connection, whatever the sandbox allows. More get another connection. */
 const callsMax = 100;
+/** The maximum number of calls that wait for the settings of one connection. More get another connection. */
+const waitingMax = 100;
 /** How long a connection without calls is kept, in milliseconds. */
 const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
@@ -52,6 +54,8 @@ export class PodSession implements Watched {
   #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
   #settledByMs: number;
+  /** Told once the settings have come, or will not come. */
+  readonly #waiting = new Set<() => void>();
 
   /** `socket`: a new connection, on which no byte was sent. */
   constructor(socket: WireSocket, place: Place, owner: SessionOwner) {
@@ -81,9 +85,11 @@ export class PodSession implements Watched {
     );
     this.#native = nativeHandle(this.#session);
     this.#session.on("error", () => this.#leave()); // the calls learn of it by the ends of their streams
-    this.#session.once("remoteSettings", () => {
+    const settle = () => {
       this.#settledByMs = Number.POSITIVE_INFINITY;
-    });
+      this.#tellWaiting();
+    };
+    this.#session.once("remoteSettings", settle);
     this.#control.watch(
       this.#session,
       guarded("pod-connection", () => this.#countExtraFrame(0)),
@@ -93,10 +99,29 @@ export class PodSession implements Watched {
     this.#session.on("close", leave);
   }
 
-  /** Whether it may take one more call. */
-  get hasRoom(): boolean {
+  /** How many calls the sandbox takes at a time on this connection. Undefined: it has not said that yet. */
+  get room(): number | undefined {
+    if (this.#settledByMs !== Number.POSITIVE_INFINITY) return undefined;
+    return Math.min(this.#session.remoteSettings.maxConcurrentStreams ?? callsMax, callsMax);
+  }
+
+  /**
+   * Whether it may take one more call. `expected`: how many calls another connection to the same port takes. Before the sandbox has
+   * said anything, one call is sent (RFC 9113, 6.5.2: any number is allowed, but the sandbox may refuse them).
+   */
+  hasRoom(expected = 1): boolean {
     if (this.#isLeaving || this.#session.closed || this.#session.destroyed || this.socket.destroyed) return false;
-    return this.#calls < Math.min(this.#session.remoteSettings.maxConcurrentStreams ?? callsMax, callsMax);
+    return this.#calls < (this.room ?? expected);
+  }
+
+  /**
+   * Calls the listener once, in a turn of its own, when the sandbox has said how many calls it takes, or the connection takes none.
+   * Undefined: the sandbox has said it, or too many others wait. Disposing ends the wait.
+   */
+  whenSettled(listener: () => void): Disposable | undefined {
+    if (this.room !== undefined || this.#isLeaving || this.#waiting.size >= waitingMax) return undefined;
+    this.#waiting.add(listener);
+    return { [Symbol.dispose]: () => void this.#waiting.delete(listener) };
   }
 
   /**
@@ -174,11 +199,21 @@ export class PodSession implements Watched {
     setImmediate(() => runGuarded("pod-connection", () => this.close()));
   }
 
+  /** One after the other, so that each sees what the ones before it have begun. */
+  #tellWaiting(): void {
+    for (const listener of this.#waiting) {
+      setImmediate(() => {
+        if (this.#waiting.delete(listener)) runGuarded("pod-connection", listener);
+      });
+    }
+  }
+
   /** Takes no further call, and closes with the last. */
   #leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
     this.#owner.left(this);
+    this.#tellWaiting();
     if (this.#calls === 0) this.close();
   }
 }

@@ -9,6 +9,7 @@ import { openProxyPath } from "../../../test/support/proxy-path.ts";
 import { dial } from "../../connect/dial.ts";
 import { idleLimits } from "../../pod-connections/idle-limits.ts";
 import { Sweep } from "../../sweep.ts";
+import type { PodSession } from "./pod-session.ts";
 import { PodSessions } from "./pod-sessions.ts";
 
 const never = new AbortController().signal;
@@ -20,7 +21,11 @@ async function openSessions(port: number, limits = idleLimits(20)) {
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port, probes: [], young: false };
   const begin = async (podUid = "p1", at = port) => {
     const to = { ...target, podUid, port: at };
-    const session = sessions.sessionFor({ target: to, socket: await dial(to, 5_000, systemClock, never) });
+    const socket = await dial(to, 5_000, systemClock, never);
+    const session = await new Promise<PodSession | undefined>((resolve) => {
+      sessions.sessionFor({ target: to, socket }, resolve);
+    });
+    if (!session) throw new Error("the connection was closed");
     const stop = new AbortController();
     const fields = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/test.Echo/Both"];
     const stream = session.begin([...fields, "content-type", "application/grpc"], stop.signal).on("error", () => {});
@@ -60,6 +65,7 @@ describe("the connections of HTTP/2 to a Pod", () => {
       await using server = await startEchoServer();
       const { clock, sessions, target, begin } = await openSessions(server.port);
       const one = await begin();
+      await eventually(() => one.session.room !== undefined);
       clock.jumpWall(byMs);
       expect(sessions.socketFor(target)).toBe(one.session.socket); // it is in use
       await one.end();
@@ -89,7 +95,7 @@ describe("the connections of HTTP/2 to a Pod", () => {
     const begun = [await begin("p1"), await begin("p2"), await begin("p3")];
     for (const each of begun) await each.end();
     await eventually(() => sessions.size === 2);
-    expect(begun.map(({ session }) => session.hasRoom)).toEqual([false, true, true]);
+    expect(begun.map(({ session }) => session.hasRoom())).toEqual([false, true, true]);
     sessions[Symbol.dispose]();
     await eventually(() => sessions.size === 0);
   });

@@ -37,16 +37,38 @@ export class PodSessions implements SessionOwner, Disposable {
   }
 
   /**
-   * The session for a call on this connection, or on one that became usable meanwhile: then this one is closed. It is not idle from now
-   * on: if no call begins on it, call its `unused`.
+   * Gives the session for a call on this connection, or on one that has room: then this one is closed. It is not idle from now on: if no
+   * call begins on it, call its `unused`.
+   *
+   * If another connection to that port was opened, and the sandbox has not said yet how many calls it takes, `take` is called
+   * when that is known. What is returned then ends the wait and closes this connection. `take` gets no session if this connection was
+   * closed meanwhile and no other has room.
    */
-  sessionFor({ target, socket }: Upstream): PodSession {
-    const own = this.#ofSocket.get(socket);
-    const shared = own ?? this.#withRoom(target);
-    if (!shared) return this.#open(socket, target);
-    if (!own) socket.destroy(); // nothing was sent on it
-    this.#leavePod(shared);
-    return shared;
+  sessionFor(upstream: Upstream, take: (session?: PodSession) => void): Disposable | undefined {
+    const give = () => take(this.#sessionNow(upstream));
+    const isKnown = this.#ofSocket.has(upstream.socket) || this.#withRoom(upstream.target) !== undefined;
+    const waits = isKnown ? undefined : this.whenSettled(upstream.target, give);
+    if (!waits) return void give();
+    return {
+      [Symbol.dispose]: () => {
+        waits[Symbol.dispose]();
+        upstream.socket.destroy();
+      },
+    };
+  }
+
+  /**
+   * Calls the listener once when a sandbox has said how many calls its first connection takes. Undefined: there is no such connection, or
+   * too many others wait.
+   */
+  whenSettled(place: Place, listener: () => void): Disposable | undefined {
+    const sessions = [...this.#byPort.of(keyOf(place))];
+    if (sessions.some(({ room }) => room !== undefined)) return undefined;
+    for (const session of sessions) {
+      const waits = session.whenSettled(listener);
+      if (waits) return waits;
+    }
+    return undefined;
   }
 
   /** The number of connections, idle or not. */
@@ -87,11 +109,23 @@ export class PodSessions implements SessionOwner, Disposable {
     for (const session of [...this.#sessions.keys()]) session.close();
   }
 
+  #sessionNow({ target, socket }: Upstream): PodSession | undefined {
+    const own = this.#ofSocket.get(socket);
+    const shared = own ?? this.#withRoom(target);
+    if (!shared) return socket.destroyed ? undefined : this.#open(socket, target);
+    if (!own) socket.destroy(); // nothing was sent on it
+    this.#leavePod(shared);
+    return shared;
+  }
+
+  /** What one connection takes, the others to the same port are expected to take. */
   #withRoom(place: Place): PodSession | undefined {
     const now = this.now();
-    for (const session of this.#byPort.of(keyOf(place))) {
+    const sessions = [...this.#byPort.of(keyOf(place))];
+    const expected = sessions.find(({ room }) => room !== undefined)?.room;
+    for (const session of sessions) {
       if (session.isStale(now)) session.close();
-      else if (session.hasRoom) return session;
+      else if (session.hasRoom(expected)) return session;
     }
     return undefined;
   }

@@ -36,20 +36,30 @@ export const answersPing =
   ({ type, flags, payload }: SeenFrame): boolean =>
     type === frame.ping && (flags & flag.ack) !== 0 && payload.equals(Buffer.from(text.padEnd(8)));
 
+export const settingsAck: Buffer = frameOf({ type: frame.settings, flags: flag.ack });
+
 /** A sandbox that sends any frames, and counts those that it gets. */
 export interface FrameSandbox extends AsyncDisposable {
   readonly port: number;
   /** The number of calls that have begun. */
   readonly calls: number;
+  /** The number of connections that were opened. */
+  readonly connections: number;
+  /** The number of them that are open. */
+  readonly open: number;
+  /** To the connection that has sent something last, or was opened last. */
   send(...frames: readonly Buffer[]): void;
+  /** Closes the connections on which no byte has come. */
+  closeUnused(): void;
   /** Resolves once the activator has taken all that was sent. */
   taken(): Promise<void>;
 }
 
-/** It sends its settings once the preface has come. */
-export async function openFrameSandbox(settings: Buffer = settingsOf()): Promise<FrameSandbox> {
+/** It sends its settings once the preface has come, or leaves that to the test. */
+export async function openFrameSandbox(settings: Buffer | "later" = settingsOf()): Promise<FrameSandbox> {
   let last: Socket | undefined;
-  let [calls, pings] = [0, 0];
+  const unused = new Set<Socket>();
+  let [calls, pings, connections] = [0, 0, 0];
   const answered = new Set<string>();
   const see = (seen: SeenFrame) => {
     if (seen.type === frame.headers) calls += 1;
@@ -57,15 +67,19 @@ export async function openFrameSandbox(settings: Buffer = settingsOf()): Promise
   };
   const backend = await openBackend((socket) => {
     last = socket;
+    connections += 1;
+    unused.add(socket);
     let rest = Buffer.alloc(0);
     let isGreeted = false;
     socket.on("data", (bytes: Buffer) => {
+      unused.delete(socket);
+      last = socket;
       rest = Buffer.concat([rest, bytes]);
       if (!isGreeted && rest.length < preface.length) return;
       if (!isGreeted) {
         isGreeted = true;
         rest = rest.subarray(preface.length);
-        socket.write(Buffer.concat([settings, frameOf({ type: frame.settings, flags: flag.ack })]));
+        if (settings !== "later") socket.write(Buffer.concat([settings, settingsAck]));
       }
       for (let seen = takeFrame(rest); seen; seen = takeFrame(rest)) {
         rest = rest.subarray(9 + seen.payload.length);
@@ -77,6 +91,15 @@ export async function openFrameSandbox(settings: Buffer = settingsOf()): Promise
     port: backend.port,
     get calls() {
       return calls;
+    },
+    get connections() {
+      return connections;
+    },
+    get open() {
+      return backend.open;
+    },
+    closeUnused() {
+      for (const socket of unused) socket.destroy();
     },
     send: (...frames) => void last?.write(Buffer.concat(frames)),
     async taken() {

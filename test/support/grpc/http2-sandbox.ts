@@ -1,14 +1,15 @@
 import { once } from "node:events";
-import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { createServer, type ServerHttp2Session, type ServerHttp2Stream, type Settings } from "node:http2";
 import type { AddressInfo } from "node:net";
 
 /** A sandbox that speaks HTTP/2 in clear text, and does with each stream what a test wants. */
 export async function startHttp2Sandbox(
   answer: (stream: ServerHttp2Stream) => void,
   onSession: (session: ServerHttp2Session) => void = () => {},
+  settings: Settings = {},
 ): Promise<{ readonly port: number } & AsyncDisposable> {
   const sessions = new Set<ServerHttp2Session>();
-  const server = createServer();
+  const server = createServer({ settings });
   server.on("session", (session) => {
     sessions.add(session.on("error", () => {}));
     session.once("close", () => sessions.delete(session));

@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { beginCalls, byteOf, openFrameSandbox, responseFields } from "../../../test/support/grpc/frame-sandbox.ts";
+import { flag, frame, headersOf, openFrameClient } from "../../../test/support/http2-frames.ts";
+import { openProxyPath } from "../../../test/support/proxy-path.ts";
+import type { OpenListener } from "../../proxy-interface.ts";
+
+it("the head of a call is a question, and the head of its response an answer, as messages are", async () => {
+  const told: string[] = [];
+  const listener: OpenListener = {
+    ...{ clientSends() {}, moved() {}, requestEnded() {}, sandboxEnded() {} },
+    clientSpoke: () => void told.push("question"),
+    sandboxSpoke: () => void told.push("answer"),
+  };
+  const clock = new FakeClock();
+  await using sandbox = await openFrameSandbox();
+  await using path = await openProxyPath(sandbox.port, { clock, onOpen: () => listener });
+  using client = await openFrameClient(path.port);
+  await beginCalls(client, [1], sandbox);
+  await clock.advance(100); // it is an open connection from now on
+  expect(told).toEqual(["question"]);
+  sandbox.send(headersOf(1, [[":status", "103"]], flag.endHeaders));
+  await eventually(() => told.length === 2);
+  sandbox.send(headersOf(1, responseFields, flag.endHeaders));
+  await client.until(({ type }) => type === frame.headers);
+  expect(told).toEqual(["question", "answer", "answer"]);
+  client.send(byteOf(1));
+  await eventually(() => told.length === 4);
+  sandbox.send(byteOf(1));
+  await eventually(() => told.length === 5);
+  expect(told.slice(3)).toEqual(["question", "answer"]);
+});
