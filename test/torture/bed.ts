@@ -31,7 +31,6 @@ export interface TortureBed {
 export async function openBed(
   stack: AsyncDisposableStack,
   onActivatorLine: (line: string) => void,
-  onState: (text: string) => void,
 ): Promise<TortureBed> {
   const tls = await makeTlsFiles(stack);
   const ledger = new Ledger();
@@ -62,9 +61,8 @@ export async function openBed(
   await eventually(() => allSandboxes.every((name) => names.leadsTo(name, [host])), startLimitMs);
   await Promise.all([...steady, ...rude].map((name) => bed.untilReady(name, startLimitMs)));
   const onlyOne = seededRandom(0);
-  const look = async ({ localPort }: { readonly localPort?: number }) => {
-    onState(`stuck: the client at port ${localPort}\n${await socketStates(host).catch(String)}`);
-  };
+  const look = async ({ localPort }: { readonly localPort?: number }) =>
+    `stuck: the client at port ${localPort}\n${await socketStates(host).catch(String)}`;
   const world: World = {
     ledger,
     http: { host, port: httpPort },

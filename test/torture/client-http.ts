@@ -31,7 +31,8 @@ export interface SessionSeen {
   cut: boolean;
   /** The client could not speak before the activator's limit. */
   late: boolean;
-  stuck: boolean;
+  /** The state of the activator when nothing had moved for too long. */
+  stuck: string | undefined;
   broken: string | undefined;
 }
 
@@ -43,8 +44,8 @@ export async function converseByHttp(session: HttpSession, world: World): Promis
   const { socket } = connection;
   const seen = client.seen;
   const ends = watchEnding(socket);
-  using _watched = world.progress.watch(socket, () => {
-    seen.stuck = true;
+  using _watched = world.progress.watch(socket, (state) => {
+    seen.stuck = state;
     connection.cut();
   });
   client.start();
@@ -73,7 +74,7 @@ class HttpClient {
       ...{ plan, down: new ByteCheck(downStream(plan.id)), asked: false, sent: false, status: 0 },
       ...{ reason: "", answerOf: undefined, whole: false, byClose: false, last: false },
     }));
-    this.seen = { exchanges, ending: "open", cut: false, late: false, stuck: false, broken: undefined };
+    this.seen = { exchanges, ending: "open", cut: false, late: false, stuck: undefined, broken: undefined };
     this.#reader = new MessageReader("response", {
       head: (head) => this.#head(head),
       body: (bytes) => this.#current?.down.take(bytes),

@@ -20,7 +20,8 @@ export interface TalkSeen {
   cut: boolean;
   /** The client could not speak before the activator's limit. */
   late: boolean;
-  stuck: boolean;
+  /** The state of the activator when nothing had moved for too long. */
+  stuck: string | undefined;
 }
 
 /** One conversation on its own connection; undefined if the sandbox cannot be reached at the moment. */
@@ -33,8 +34,8 @@ export async function converse(session: TalkSession, world: World): Promise<Talk
   const { socket } = connection;
   const seen = unheard(talk);
   const ends = watchEnding(socket);
-  using _watched = world.progress.watch(socket, () => {
-    seen.stuck = true;
+  using _watched = world.progress.watch(socket, (state) => {
+    seen.stuck = state;
     connection.cut();
   });
   speak(session, connection, seen);
@@ -46,7 +47,7 @@ export async function converse(session: TalkSession, world: World): Promise<Talk
 
 export const unheard = (talk: TalkPlan): TalkSeen => ({
   ...{ down: new ByteCheck(downStream(talk.id)), heard: speechOf(talk, "client") },
-  ...{ ending: "open", cut: false, late: false, stuck: false, status: talk.by === "tcp" ? 101 : 0 },
+  ...{ ending: "open", cut: false, late: false, stuck: undefined, status: talk.by === "tcp" ? 101 : 0 },
 });
 
 /** The client's side of a conversation. */

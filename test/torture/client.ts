@@ -88,7 +88,8 @@ export class Client {
     const { deaths } = subject;
     const seen = await converseByHttp(session, world);
     await this.#untilUploaded(session, seen);
-    const found = await this.#judge(deaths, (excuse) => judgeHttp(session, seen, (id) => ledger.accountOf(id), excuse));
+    const judge = (excuse: Excuse) => judgeHttp(session, seen, (id) => ledger.accountOf(id), excuse);
+    const found = await this.#judge(deaths, judge, seen);
     this.#countExchanges(seen.exchanges, "exchanges");
     return found;
   }
@@ -99,7 +100,7 @@ export class Client {
     const seen = await converseByHttp2(session, world);
     await this.#untilUploaded({ tls: false }, { ...seen, exchanges: seen.streams.filter(({ cut }) => !cut) });
     const accountOf = (id: number) => world.ledger.accountOf(id);
-    const found = await this.#judge(deaths, (excuse) => judgeHttp2(session, seen, accountOf, excuse));
+    const found = await this.#judge(deaths, (excuse) => judgeHttp2(session, seen, accountOf, excuse), seen);
     this.#countExchanges(seen.streams, "streams");
     return found;
   }
@@ -142,7 +143,11 @@ export class Client {
       const { call } = talk;
       if (!call) return this.#judgeTalk({ talk, tls: session.tls }, seen, deaths);
       const account = world.ledger.accountOf(talk.id);
-      const found = await this.#judge(deaths, (excuse) => judgeCall({ talk, call, session }, seen, account, excuse));
+      const found = await this.#judge(
+        deaths,
+        (excuse) => judgeCall({ talk, call, session }, seen, account, excuse),
+        seen,
+      );
       findings.count(seen.grpcStatus === call.status ? "calls that were whole" : "calls that were cut");
       world.ledger.close(talk.id);
       return found;
@@ -164,21 +169,31 @@ export class Client {
     const account = ledger.accountOf(id);
     const wasRefused = seen.status !== 101;
     const isOver = () =>
-      wasRefused || account.upEnded || account.reset || account.lost !== undefined || seen.cut || seen.stuck;
+      wasRefused ||
+      account.upEnded ||
+      account.reset ||
+      account.lost !== undefined ||
+      seen.cut ||
+      seen.stuck !== undefined;
     for (let before = -1; before !== account.up.length; await settled(isOver, quietMs)) before = account.up.length;
-    const found = await this.#judge(deaths, (excuse) => judgeTalk(session, seen, account, excuse));
+    const found = await this.#judge(deaths, (excuse) => judgeTalk(session, seen, account, excuse), seen);
     this.#options.findings.count(seen.ending === "ended" ? "conversations that ended" : "conversations that were cut");
     ledger.close(id);
     return found;
   }
 
   /** The failures. After an exit of the activator only its own failure counts; the exit is known later than the end of connections. */
-  async #judge(deaths: number, judge: (excuse: Excuse) => readonly Complaint[]): Promise<readonly Complaint[]> {
-    const { subject } = this.#options;
+  async #judge(
+    deaths: number,
+    judge: (excuse: Excuse) => readonly Complaint[],
+    { stuck }: { readonly stuck: string | undefined },
+  ): Promise<readonly Complaint[]> {
+    const { subject, findings } = this.#options;
     const hasEnded = () => subject.deaths !== deaths;
+    if (judge({ activatorEnded: hasEnded() }).length > 0) await settled(hasEnded, 1_000);
     const found = judge({ activatorEnded: hasEnded() });
-    if (found.length > 0) await settled(hasEnded, 1_000);
-    return judge({ activatorEnded: hasEnded() });
+    if (found.length > 0 && stuck !== undefined) findings.note(stuck);
+    return found;
   }
 
   #complain(complaints: readonly Complaint[]): void {

@@ -3,19 +3,22 @@ import type { Socket } from "node:net";
 /** Every planned exchange progresses within this time. */
 const stuckMs = 30_000;
 
+/** Gets the state of things. It may be right that nothing moves, so the state is printed for a failure alone. */
+type Stuck = (state: string) => void;
+
 /** Checks all open sockets of clients once a second for progress. */
 export class StallWatch implements Disposable {
-  readonly #look: (socket: Socket) => Promise<void>;
-  readonly #watched = new Map<Socket, { moved: number; sinceMs: number; readonly stuck: () => void }>();
+  readonly #look: (socket: Socket) => Promise<string>;
+  readonly #watched = new Map<Socket, { moved: number; sinceMs: number; readonly stuck: Stuck }>();
   readonly #timer = setInterval(() => this.#check(), 1_000);
 
-  /** `look` records the state of things before a stuck connection is cut. */
-  constructor(look: (socket: Socket) => Promise<void>) {
+  /** `look` tells the state of things before a stuck connection is cut. */
+  constructor(look: (socket: Socket) => Promise<string>) {
     this.#look = look;
   }
 
   /** Calls `stuck` once the socket has made no progress for too long. Disposing ends the watch. */
-  watch(socket: Socket, stuck: () => void): Disposable {
+  watch(socket: Socket, stuck: Stuck): Disposable {
     this.#watched.set(socket, { moved: 0, sinceMs: performance.now(), stuck });
     return { [Symbol.dispose]: () => void this.#watched.delete(socket) };
   }
@@ -32,7 +35,7 @@ export class StallWatch implements Disposable {
       if (moved !== seen.moved) Object.assign(seen, { moved, sinceMs: nowMs });
       else if (nowMs - seen.sinceMs > stuckMs) {
         seen.sinceMs = Number.POSITIVE_INFINITY;
-        void this.#look(socket).finally(seen.stuck);
+        void this.#look(socket).catch(String).then(seen.stuck);
       }
     }
   }

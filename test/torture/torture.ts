@@ -26,11 +26,7 @@ const lastSessionMs = 60_000;
 export async function torture({ seed, clients, kinds, findings, forMs }: TortureOptions): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const heard: { by: Subject | undefined } = { by: undefined };
-  const { bed, world, closeSandboxes } = await openBed(
-    stack,
-    (line) => heard.by?.hear(line),
-    (text) => findings.note(text),
-  );
+  const { bed, world, closeSandboxes } = await openBed(stack, (line) => heard.by?.hear(line));
   const subject = new Subject(bed, findings);
   heard.by = subject;
   await subject.begin();

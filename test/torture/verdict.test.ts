@@ -54,7 +54,7 @@ function judged(
     ...{ kind: "http", tls: false, depth: 2, reading: atOnce },
     exchanges: exchanges.map(({ plan }) => plan),
   };
-  const all: SessionSeen = { exchanges, ending: "ended", cut: false, late, stuck: false, broken: undefined };
+  const all: SessionSeen = { exchanges, ending: "ended", cut: false, late, stuck: undefined, broken: undefined };
   const accountOf = (id: number) => accounts[exchanges.findIndex(({ plan }) => plan.id === id)] ?? new Account(id);
   return judgeHttp(session, all, accountOf, { activatorEnded }).map(({ what }) => what);
 }

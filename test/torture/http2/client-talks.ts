@@ -33,8 +33,8 @@ export async function converseByStreams(session: StreamTalksSession, world: Worl
   const connection = dialHttp2(session.tls, world);
   const { socket } = connection;
   const talks = session.talks.map(unseen);
-  using _watched = world.progress.watch(socket, () => {
-    for (const each of talks) each.stuck ||= each.asked && !each.isOver;
+  using _watched = world.progress.watch(socket, (state) => {
+    for (const each of talks) if (each.asked && !each.isOver) each.stuck ??= state;
     connection.cut();
   });
   socket.once("end", () => socket.end());

@@ -20,7 +20,8 @@ export interface Http2Seen {
   /** The client ended the connection in the middle. */
   cut: boolean;
   late: boolean;
-  stuck: boolean;
+  /** The state of the activator when nothing had moved for too long. */
+  stuck: string | undefined;
   /** What arrived against the protocol. */
   broken: string | undefined;
   /** The code with which the activator has ended the connection. */
@@ -34,8 +35,8 @@ export async function converseByHttp2(session: Http2Session, world: World): Prom
   const { socket } = connection;
   const client = new Http2Client(session, connection);
   const { seen } = client;
-  using _watched = world.progress.watch(socket, () => {
-    seen.stuck = true;
+  using _watched = world.progress.watch(socket, (state) => {
+    seen.stuck = state;
     connection.cut();
   });
   await client.run();
@@ -57,7 +58,7 @@ class Http2Client {
     this.#connection = connection;
     this.#frames = new FrameConnection(connection.socket, "client", session.link);
     const streams = session.streams.map(({ exchange }) => unseen(exchange));
-    this.seen = { streams, cut: false, late: false, stuck: false, broken: undefined, goaway: undefined };
+    this.seen = { streams, cut: false, late: false, stuck: undefined, broken: undefined, goaway: undefined };
   }
 
   get broken(): string | undefined {

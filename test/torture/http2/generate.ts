@@ -7,18 +7,20 @@ import type { FrameOptions } from "./frame-connection.ts";
 /** A connection of HTTP/2. */
 export function http2Session(draw: Draw, exchanges: ExchangeGenerator, chosen: ReadonlySet<Kind>): Http2Session {
   const plans = plansOf(draw, exchanges, chosen);
-  const bytes = plans.reduce((sum, { answer, upload }) => sum + answer.bytes + (upload?.bytes ?? 0), 0);
+  const bytes = sumOf(plans.map(({ answer, upload }) => answer.bytes + (upload?.bytes ?? 0)));
   return {
     kind: "http2",
     tls: chosen.has("tls") && draw.chance(45),
     depth: plans.length > 40 || draw.chance(40) ? plans.length : draw.between(1, 8),
-    link: linkOf(draw, Math.max(...plans.map(({ answer }) => answer.bytes))),
+    link: linkOf(draw, sumOf(plans.map(({ answer }) => answer.bytes))),
     reading: draw.chance(60) ? atOnce : draw.pace(bytes),
     ...(draw.chance(10) && { endAt: draw.between(0, bytes + 500) }),
     endsBy: draw.random.oneOf(["reset", "end"]),
     streams: plans.map((exchange) => streamOf(draw, exchange)),
   };
 }
+
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /** Each stream may be of another sandbox. */
 function plansOf(draw: Draw, exchanges: ExchangeGenerator, chosen: ReadonlySet<Kind>): readonly ExchangePlan[] {
@@ -45,11 +47,14 @@ function plansOf(draw: Draw, exchanges: ExchangeGenerator, chosen: ReadonlySet<K
   return exchanges.answeredFirst(draw);
 }
 
-/** With a small window each few bytes take a way there and back, so only short responses get one. */
-export function linkOf(draw: Draw, bytesMax: number): FrameOptions {
+/**
+ * With a small window each few bytes take a way there and back, so only short responses get one. `bytes`: of all responses, because they may
+ * share one window. A suspension waits no longer for them than for other requests.
+ */
+export function linkOf(draw: Draw, bytes: number): FrameOptions {
   const window = draw.random.oneOf([1, 1_000, 16_384, 65_535, 65_535, 262_144, 1_048_576]) + draw.between(0, 300);
   return {
-    windowBytes: Math.max(window, Math.ceil(bytesMax / 200)),
+    windowBytes: Math.max(window, Math.ceil(bytes / 200)),
     sharesWindow: draw.chance(50),
     frameBytes: draw.random.oneOf([draw.between(100, 2_000), 8_192, 16_384, 16_384]),
     paddingBytes: draw.chance(20) ? draw.between(1, 255) : 0,

@@ -33,7 +33,7 @@ function judged([down, up]: readonly [number, number], changed: Partial<StreamSe
     ...{ whole: down === answer.bytes, byClose: false, last: false, cut: false, end: "a reset with code 0" },
     ...changed,
   };
-  const all = { streams: [seen], cut: false, late: false, stuck: false, broken: undefined, goaway: undefined };
+  const all = { streams: [seen], cut: false, late: false, stuck: undefined, broken: undefined, goaway: undefined };
   return judgeHttp2(session, all, () => account, { activatorEnded: false }).map(({ what }) => what);
 }
 
