@@ -76,7 +76,10 @@ const status = object({
   bytes: described("Size of the files, in bytes.", { ...int64, minimum: 0 }),
   capturedAt: described("Time at which the memory was captured.", time),
   durations: described("Durations of the parts of the capture.", durations),
-  imageHash: described("SHA-256 of the files, in hexadecimal digits.", { ...text, pattern: "^[0-9a-f]{64}$" }),
+  imageHash: described(
+    "SHA-256 of the description of the image, which has the hashes of all files; in hexadecimal digits.",
+    { ...text, pattern: "^[0-9a-f]{64}$" },
+  ),
   message: described("The reason of the phase, in full.", sentence),
   phase: described(
     "Capturing: the capture has begun. Captured: the memory is on the disk, and the Pod stays frozen. Failed: there is no memory on the disk, and the Pod runs. Restored: a new Pod has the memory. Lost: the memory was captured, and is gone.",

@@ -29,7 +29,7 @@ export interface MemoryImageStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly bytes?: number;
-  /** SHA-256 of the files, in hexadecimal digits. */
+  /** SHA-256 of `image.json`, which has the hashes of all files; in hexadecimal digits. */
   readonly imageHash?: string;
   readonly runscVersion?: string;
   readonly capturedAt?: string;

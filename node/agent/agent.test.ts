@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { type Clock, systemClock, type Timer } from "../../lib/time/clock.ts";
 import { type LabAgent, type LabAgentOptions, LabApi, startLabAgent } from "../../test/support/labs/mortal-agent.ts";
-import { imageOf, NodeLab, podOf, stateOf } from "../../test/support/labs/node-lab.ts";
+import { imageOf, NodeLab, podOf, sandboxUID, stateOf } from "../../test/support/labs/node-lab.ts";
 import { Files } from "./doors/files.ts";
 
 /** A clock that a test may move on, and whose timers may be faster. */
@@ -33,6 +34,7 @@ class ShiftedClock implements Clock {
   }
 }
 
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const image = (file: string) => `images/default/guest/g1/${file}`;
 
 /** A Pod whose image may be asked for, and the agent of its node. */
@@ -107,12 +109,19 @@ describe("a capture", () => {
     await world.capture();
     const { status } = world.api.image ?? {};
     expect(status).toMatchObject({ phase: "Captured", runscVersion: "v0.0.0-test" });
-    expect(status?.imageHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(status?.imageHash).toBe(sha256(readFileSync(world.lab.path(image("image.json")), "utf8")));
     expect(stateOf(world.pod.sentry)).toBe("T");
     const described = JSON.parse(readFileSync(world.lab.path(image("image.json")), "utf8"));
     const memory = world.lab.memoryOf(world.pod);
     expect(described).toMatchObject({ runsc: "v0.0.0-test", containers: ["main"] });
-    expect(described.files).toEqual({ "checkpoint.img": 7, "pages.img": memory.length, "pages_meta.img": 6 });
+    const facts = (text: string) => ({ bytes: text.length, sha256: sha256(text) });
+    expect(described.files).toEqual({
+      "checkpoint.img": facts("kernel\n"),
+      "pages.img": facts(memory),
+      "pages_meta.img": facts("pages\n"),
+    });
+    expect(described.configs).toEqual({ "": "config of the sandbox", main: "config of main" });
+    expect(described).toMatchObject({ sandboxUID, runHash: "h" });
     expect(readFileSync(world.lab.path(image("pages.img")), "utf8")).toBe(memory);
     expect(world.lab.has("tombstones", `${world.pod.uid}.json`)).toBe(true);
     expect(await world.metric("rouse_node_captures_total")).toEqual(["rouse_node_captures_total 1"]);

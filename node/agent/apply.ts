@@ -71,7 +71,7 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
     isDeleted: () => isEnding(view.podByUid(podUID)),
   };
   try {
-    const { bytes, durations } = await capture({ key, podUID, sandbox, ...bounds }, doors);
+    const { bytes, durations } = await capture({ key, podUID, sandbox, of: memoryImage.spec, ...bounds }, doors);
     metrics.captured(bytes, durations);
     log.info({ image: textOf(key), pod: podUID, bytes, ...durations }, "captured the memory of a Pod");
   } catch (error) {

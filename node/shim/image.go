@@ -2,66 +2,157 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // imageStore is the folder of all images of a node. A Pod finds only those of its own namespace and name in it.
 var imageStore = "/var/lib/rouse/images"
 
-// description is the file of an image that is written last. Without it an image is not complete.
-const description = "image.json"
+// descriptionFile is the file of an image that is written last. Without it an image is not complete.
+const descriptionFile = "image.json"
 
 // imageName has no dot and no slash: it is a folder, and marks are named after it.
 var imageName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// checkImage returns an error if gVisor could not restore a container from an image, as far as that is known before.
-// The container that holds the Pod together has no name.
-func checkImage(image, container, runsc string) error {
-	text, err := os.ReadFile(filepath.Join(image, description))
+// description is what an image says of itself.
+type description struct {
+	Runsc      string
+	Containers []string
+	Files      map[string]fileFacts
+	// Configs has the hash of what each container ran, by its name.
+	Configs map[string]string
+}
+
+type fileFacts struct {
+	Bytes  int64
+	SHA256 string
+}
+
+// longestDescription bounds what is read of image.json.
+const longestDescription = 1 << 20
+
+func readDescription(image string) (description, error) {
+	var described description
+	file, err := openRegular(filepath.Join(image, descriptionFile))
 	if err != nil {
-		return err
+		return described, err
 	}
-	var described struct {
-		Runsc      string
-		Containers []string
-		Files      map[string]int64
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestDescription))
+	if err != nil {
+		return described, err
 	}
 	if err := json.Unmarshal(text, &described); err != nil {
-		return fmt.Errorf("%s: %w", description, err)
+		return described, fmt.Errorf("%s: %w", descriptionFile, err)
 	}
-	if container != "" && !slices.Contains(described.Containers, container) {
-		return fmt.Errorf("the image has the containers %q, and not %q", described.Containers, container)
+	return described, nil
+}
+
+// openRegular opens a file that is no link, no pipe and no device.
+func openRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
-	if _, isNamed := described.Files["checkpoint.img"]; !isNamed {
-		return fmt.Errorf("%s does not name checkpoint.img", description)
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
-	for name, size := range described.Files {
-		file, err := os.Stat(filepath.Join(image, filepath.Base(name)))
-		if err != nil {
-			return err
-		}
-		if file.Size() != size {
-			return fmt.Errorf("%s has %d bytes, and not %d", name, file.Size(), size)
-		}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// check returns an error if gVisor could not restore a container from an image, as far as that is known without its
+// bytes. The container that holds the Pod together has no name. config is the hash of what the container would run.
+func (d description) check(image, container, config, runsc string) error {
+	if container != "" && !slices.Contains(d.Containers, container) {
+		return fmt.Errorf("the image has the containers %q, and not %q", d.Containers, container)
+	}
+	if _, isNamed := d.Files["checkpoint.img"]; !isNamed {
+		return fmt.Errorf("%s does not name checkpoint.img", descriptionFile)
+	}
+	if d.Configs[container] != config {
+		return fmt.Errorf("the container %q would run something else than the captured one: %s, and not %q", container, config, d.Configs[container])
+	}
+	if err := d.checkNames(image); err != nil {
+		return err
 	}
 	version, err := versionOf(runsc)
 	if err != nil {
 		return err
 	}
-	if described.Runsc != version {
-		return fmt.Errorf("the image was made by runsc %q; this node has %q", described.Runsc, version)
+	if d.Runsc != version {
+		return fmt.Errorf("the image was made by runsc %q; this node has %q", d.Runsc, version)
 	}
 	return nil
 }
+
+// checkNames compares the folder with the names and sizes in its description. gVisor reads files by their names.
+func (d description) checkNames(image string) error {
+	entries, err := os.ReadDir(image)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, isNamed := d.Files[entry.Name()]; !isNamed && entry.Name() != descriptionFile {
+			return fmt.Errorf("%s does not name the file %q", descriptionFile, entry.Name())
+		}
+	}
+	for name, facts := range d.Files {
+		if name != filepath.Base(name) {
+			return fmt.Errorf("%q is not the name of a file", name)
+		}
+		info, err := os.Lstat(filepath.Join(image, name))
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", name)
+		}
+		if info.Size() != facts.Bytes {
+			return fmt.Errorf("%s has %d bytes, and not %d", name, info.Size(), facts.Bytes)
+		}
+	}
+	return nil
+}
+
+// checkBytes compares the content of all files with their hashes.
+func (d description) checkBytes(image string) error {
+	for name, facts := range d.Files {
+		file, err := openRegular(filepath.Join(image, name))
+		if err != nil {
+			return err
+		}
+		sum := sha256.New()
+		_, err = io.CopyBuffer(sum, onlyReader{file}, make([]byte, 1<<20))
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != facts.SHA256 {
+			return fmt.Errorf("the bytes of %s are not those that were captured", name)
+		}
+	}
+	return nil
+}
+
+// onlyReader keeps io.CopyBuffer from other ways to copy, so that it uses the buffer.
+type onlyReader struct{ io.Reader }
 
 // longestVersion bounds the wait for an answer that takes runsc less than 0.1 s.
 const longestVersion = 5 * time.Second
@@ -76,87 +167,4 @@ func versionOf(runsc string) (string, error) {
 	}
 	line, _, _ := strings.Cut(string(output), "\n")
 	return strings.TrimPrefix(line, "runsc version "), nil
-}
-
-// mark is a file beside an image that says what became of one use of it. There is one for the Pod and one for each
-// container. A container that finds its mark starts anew.
-type mark struct {
-	path string
-	// Pod is its UID.
-	Pod string `json:"pod"`
-	// Container is the id of the container at containerd.
-	Container string `json:"container"`
-	// Outcome is one of restoring, restored, refused and failed.
-	Outcome string `json:"outcome"`
-	// BeganMs is when the use began, in milliseconds since 1970.
-	BeganMs int64  `json:"beganMs,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-}
-
-// markPath names the mark of a container; that of the Pod has no name of a container.
-func markPath(image, container string) string {
-	if container == "" {
-		return image + ".json"
-	}
-	return image + "." + container + ".json"
-}
-
-// claim makes the mark. It returns false if the mark is there already.
-func (m *mark) claim() (bool, error) {
-	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
-		return false, err
-	}
-	file, err := os.OpenFile(m.path, os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	file.Close()
-	return true, m.conclude("restoring", nil)
-}
-
-// conclude writes the outcome to the disk before it returns: after a power cut the image must still count as used.
-func (m *mark) conclude(outcome string, reason error) error {
-	m.Outcome = outcome
-	if reason != nil {
-		m.Reason = reason.Error()
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return replaceFile(m.path, text)
-}
-
-func readMark(path string) (mark, error) {
-	var found mark
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return found, err
-	}
-	return found, json.Unmarshal(text, &found)
-}
-
-// replaceFile writes a file in one step that lasts: a reader sees the old text or the new one. Each container has a shim,
-// and several may write the same file, so each writes its own next text.
-func replaceFile(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,9 +77,31 @@ func newNode(t *testing.T) node {
 	n.write("runsc.toml", fmt.Sprintf("root = %q\nbinary_name = %q\n", n.folder, filepath.Join(n.folder, "runsc")), 0o600)
 	n.write("images/shop/web/g1/checkpoint.img", "kernel", 0o600)
 	n.write("images/shop/web/g1/pages.img", "memory", 0o600)
-	n.write("images/shop/web/g1/image.json",
-		`{"runsc":"2026.1+abc","containers":["app","side"],"files":{"checkpoint.img":6,"pages.img":6}}`, 0o600)
+	configs := map[string]string{}
+	for _, name := range []string{"", "app", "side"} {
+		_, config, err := noteConfig(n.request("s0", name, "").Bundle, "s0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		configs[name] = config
+	}
+	files := map[string]fileFacts{"checkpoint.img": factsOf("kernel"), "pages.img": factsOf("memory")}
+	n.describe(description{Runsc: "2026.1+abc", Containers: []string{"app", "side"}, Files: files, Configs: configs})
 	return n
+}
+
+func factsOf(text string) fileFacts {
+	return fileFacts{Bytes: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
+}
+
+// describe writes image.json.
+func (n node) describe(described description) {
+	n.Helper()
+	text, err := json.Marshal(described)
+	if err != nil {
+		n.Fatal(err)
+	}
+	n.write("images/shop/web/g1/image.json", string(text), 0o600)
 }
 
 func (n node) write(name, text string, mode os.FileMode) {
@@ -102,13 +125,26 @@ func (n node) request(sandbox, name, image string) *task.CreateTaskRequest {
 	if image != "" {
 		annotations[imageAnnotation] = image
 	}
-	config, _ := json.Marshal(map[string]any{"annotations": annotations})
+	config, _ := json.Marshal(map[string]any{"annotations": annotations, "process": map[string]any{"args": []string{"run", name}}})
 	n.write("bundles/"+id+"/config.json", string(config), 0o600)
 	options, err := typeurl.MarshalAnyToProto(&runtimeoptions.Options{ConfigPath: filepath.Join(n.folder, "runsc.toml")})
 	if err != nil {
 		n.Fatal(err)
 	}
 	return &task.CreateTaskRequest{ID: id, Bundle: filepath.Join(n.folder, "bundles", id), Options: options}
+}
+
+// edit changes a text in the bundle of a container.
+func (n node) edit(request *task.CreateTaskRequest, from, to string) {
+	n.Helper()
+	path := filepath.Join(request.Bundle, "config.json")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600)
+	}
+	if err != nil {
+		n.Fatal(err)
+	}
 }
 
 // run creates and starts a container, and returns what reached gVisor, and the first error.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ const imageAnnotation = "hibernation.rouse.dev/image"
 // newExtension is called once for each container, before gVisor creates it. Each container gets an extension, because
 // each may be captured later.
 func newExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
-	annotations, err := annotationsOf(request.Bundle)
+	annotations, config, err := noteConfig(request.Bundle, request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +44,13 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 	if annotations[imageAnnotation] == "" {
 		return c, nil
 	}
-	return c, c.claimImage(ctx, annotations, settings.BinaryName)
+	return c, c.claimImage(ctx, claim{annotations: annotations, config: config, runsc: settings.BinaryName})
 }
 
 // newPodExtension is called instead if a setting of gVisor, `grouping`, has one shim serve all containers of a Pod.
 // That shim keeps one extension for all of them, which cannot tell them apart.
 func newPodExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
-	annotations, err := annotationsOf(request.Bundle)
+	annotations, _, err := noteConfig(request.Bundle, request.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +72,24 @@ type container struct {
 	// image is the folder to restore from; empty if the container starts anew.
 	image string
 	mark  mark
+	// bytes says whether the files of the image are those that were captured; nil for all containers but the first.
+	bytes <-chan error
 	exit  func(code int)
 }
 
+// claim is what a container says of itself when it asks for its memory.
+type claim struct {
+	annotations map[string]string
+	// config is the hash of what it would run.
+	config string
+	// runsc is the path of the program.
+	runsc string
+}
+
 // claimImage decides whether the container is restored. An image is used once: a container that finds a mark of an
-// earlier use starts anew. An image that cannot be used is an error, and the mark lets the next attempt start anew.
-func (c *container) claimImage(ctx context.Context, annotations map[string]string, runsc string) error {
+// earlier use starts anew, and so does a Pod whose image cannot be used.
+func (c *container) claimImage(ctx context.Context, of claim) error {
+	annotations := of.annotations
 	if !imageName.MatchString(annotations[imageAnnotation]) {
 		return fmt.Errorf("%s: %q is not the name of an image", imageAnnotation, annotations[imageAnnotation])
 	}
@@ -101,11 +112,35 @@ func (c *container) claimImage(ctx context.Context, annotations map[string]strin
 		log.G(ctx).Warnf("container %s starts anew: image %s was used before, as %s says", c.id, image, c.mark.path)
 		return nil
 	}
-	if err := checkImage(image, name, runsc); err != nil {
+	described, err := readDescription(image)
+	if err == nil {
+		err = described.check(image, name, of.config, of.runsc)
+	}
+	if err != nil && name != "" {
 		return c.refuse(image, err)
 	}
+	if err != nil {
+		return c.decline(ctx, image, err)
+	}
 	c.image = image
+	if name == "" {
+		c.bytes = inBackground(func() error { return described.checkBytes(image) })
+	}
 	return nil
+}
+
+// inBackground begins work whose result is read later, or never.
+func inBackground(work func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- work() }()
+	return result
+}
+
+// decline has the whole Pod start anew. Nothing of it has been restored, so that is no error.
+func (c *container) decline(ctx context.Context, image string, reason error) error {
+	log.G(ctx).Warnf("container %s starts anew: cannot restore image %s: %v", c.id, image, reason)
+	c.image = ""
+	return c.mark.conclude("refused", reason)
 }
 
 // refuse marks the image. The rest of the Pod waits for this container, so its sentry ends too, if there is one.
@@ -147,6 +182,11 @@ func (c *container) Start(ctx context.Context, request *task.StartRequest) (*tas
 	if c.image == "" || request.ID != c.id || request.ExecID != "" {
 		return c.TaskServiceExt.Start(ctx, request)
 	}
+	if c.bytes != nil {
+		if err := <-c.bytes; err != nil {
+			return c.startAnew(ctx, request, err)
+		}
+	}
 	began := time.Now()
 	conf := extension.RestoreConfig{ImagePath: c.image}
 	response, err := c.Restore(ctx, &extension.RestoreRequest{Start: request, Conf: conf})
@@ -158,6 +198,14 @@ func (c *container) Start(ctx context.Context, request *task.StartRequest) (*tas
 	}
 	log.G(ctx).Infof("container %s was restored from image %s in %s", c.id, c.image, time.Since(began))
 	return response, nil
+}
+
+// startAnew starts the container that holds the Pod together. The others find its mark, and start anew too.
+func (c *container) startAnew(ctx context.Context, request *task.StartRequest, reason error) (*task.StartResponse, error) {
+	if err := c.decline(ctx, c.image, reason); err != nil {
+		return nil, err
+	}
+	return c.TaskServiceExt.Start(ctx, request)
 }
 
 // timeToAnswer is what a shim that gives up has to send its last answer.
@@ -201,19 +249,6 @@ func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*t
 		waitForEnd(c.sentry)
 	}
 	return c.TaskServiceExt.Delete(ctx, request)
-}
-
-// annotationsOf reads the annotations of a container from its OCI bundle.
-func annotationsOf(bundle string) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(bundle, "config.json"))
-	if err != nil {
-		return nil, err
-	}
-	var config struct{ Annotations map[string]string }
-	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, fmt.Errorf("config.json of %s: %w", bundle, err)
-	}
-	return config.Annotations, nil
 }
 
 // settingsOf reads gVisor's settings as gVisor does.

@@ -80,7 +80,7 @@ func TestAContainerIsNotRestoredIntoASandboxThatWasNot(t *testing.T) {
 	}
 }
 
-func TestAnImageThatCannotBeRestoredIsRefusedAtCreateAndThePodThenStartsAnew(t *testing.T) {
+func TestAnImageThatIsNotWhatWasCapturedIsRefusedAndThePodStartsAnew(t *testing.T) {
 	spoiled := map[string]func(n node){
 		"no such file":                            func(n node) { os.RemoveAll(n.image) },
 		"image.json: no such file":                func(n node) { os.Remove(filepath.Join(n.image, "image.json")) },
@@ -88,6 +88,19 @@ func TestAnImageThatCannotBeRestoredIsRefusedAtCreateAndThePodThenStartsAnew(t *
 		"image.json does not name checkpoint.img": func(n node) { n.write("images/shop/web/g1/image.json", "{}", 0o600) },
 		"pages.img has 3 bytes, and not 6":        func(n node) { n.write("images/shop/web/g1/pages.img", "mem", 0o600) },
 		"checkpoint.img: no such file":            func(n node) { os.Remove(filepath.Join(n.image, "checkpoint.img")) },
+		"the bytes of pages.img are not":          func(n node) { n.write("images/shop/web/g1/pages.img", "memorz", 0o600) },
+		"the bytes of checkpoint.img are not":     func(n node) { n.write("images/shop/web/g1/checkpoint.img", "Kernel", 0o600) },
+		`does not name the file "pages_meta.img"`: func(n node) { n.write("images/shop/web/g1/pages_meta.img", "", 0o600) },
+		"pages.img is not a regular file": func(n node) {
+			n.write("elsewhere", "memory", 0o600)
+			os.Remove(filepath.Join(n.image, "pages.img"))
+			os.Symlink(filepath.Join(n.folder, "elsewhere"), filepath.Join(n.image, "pages.img"))
+		},
+		"too many levels of symbolic links": func(n node) {
+			path := filepath.Join(n.image, "image.json")
+			os.Rename(path, filepath.Join(n.folder, "elsewhere.json"))
+			os.Symlink(filepath.Join(n.folder, "elsewhere.json"), path)
+		},
 		`made by runsc "2026.1+abc"; this node has "2026.2"`: func(n node) {
 			n.write("runsc", "#!/bin/sh\necho runsc version 2026.2\n", 0o700)
 		},
@@ -96,15 +109,39 @@ func TestAnImageThatCannotBeRestoredIsRefusedAtCreateAndThePodThenStartsAnew(t *
 		n := newNode(t)
 		spoil(n)
 		calls, err := n.run(&gvisor{}, n.request("s1", "", "g1"))
-		if err == nil || !strings.Contains(err.Error(), want) || len(calls) != 0 {
-			t.Errorf("%s: got %v, and gVisor %q", want, err, calls)
+		if want := []string{"create", "start"}; err != nil || !slices.Equal(calls, want) {
+			t.Errorf("%s: gVisor got %q, %v", want, calls, err)
 		}
 		if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, want) {
 			t.Errorf("%s: the mark says %q, %q", want, got, reason)
 		}
-		if calls, err := n.run(&gvisor{}, n.request("s2", "", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-			t.Errorf("%s: the next attempt: %q, %v", want, calls, err)
+		for _, sandbox := range []string{"s1", "s2"} {
+			if calls, err := n.run(&gvisor{}, n.request(sandbox, "app", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+				t.Errorf("%s: the next container: %q, %v", want, calls, err)
+			}
 		}
+	}
+}
+
+func TestAPodThatWouldRunSomethingElseThanTheCapturedOneStartsAnew(t *testing.T) {
+	n := newNode(t)
+	request := n.request("s1", "", "g1")
+	n.edit(request, "run", "walk")
+	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+		t.Errorf("gVisor got %q, %v", calls, err)
+	}
+	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "would run something else") {
+		t.Errorf("the mark says %q, %q", got, reason)
+	}
+}
+
+func TestAContainerThatWouldRunSomethingElseEndsItsSandbox(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	request := n.request("s1", "app", "g1")
+	n.edit(request, "run", "walk")
+	if _, err := n.run(&gvisor{}, request); err == nil || !strings.Contains(err.Error(), "would run something else") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -204,7 +241,8 @@ func TestAShimOfAWholePodCreatesOnlyContainersThatAskForNoMemory(t *testing.T) {
 func TestARunscThatDoesNotAnswerIsAReasonToRefuse(t *testing.T) {
 	n := newNode(t)
 	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
-	if _, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || !strings.Contains(err.Error(), "--version: exit status 3") {
-		t.Errorf("got %v", err)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "--version: exit status 3") {
+		t.Errorf("the mark says %q, %q", got, reason)
 	}
 }

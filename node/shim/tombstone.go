@@ -43,6 +43,6 @@ func isBeingCaptured(pod string) bool {
 	if err != nil || json.Unmarshal(text, &tombstone) != nil || tombstone.IsFinal || tombstone.Image == "" {
 		return false
 	}
-	_, err = os.Stat(filepath.Join(imageStore, tombstone.Namespace, tombstone.Pod, tombstone.Image, description))
+	_, err = os.Stat(filepath.Join(imageStore, tombstone.Namespace, tombstone.Pod, tombstone.Image, descriptionFile))
 	return errors.Is(err, os.ErrNotExist)
 }

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { MemoryImageSpec } from "../../../api/kinds/memory-image.ts";
 import type { Doors } from "../doors/doors.ts";
 import { RunscFailed } from "../doors/runsc.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
@@ -13,6 +14,8 @@ export interface CaptureOrder extends BoundsOrder {
   readonly key: ImageKey;
   readonly podUID: string;
   readonly sandbox: PodSandbox;
+  /** Whose memory it is, and the controller's hash of what the Pod runs. */
+  readonly of: Pick<MemoryImageSpec, "sandboxUID" | "runHash">;
 }
 
 /**
@@ -39,7 +42,7 @@ export async function capture(order: CaptureOrder, doors: Doors): Promise<Descri
 }
 
 async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Promise<Description> {
-  const { key, podUID, sandbox } = order;
+  const { key, of, podUID, sandbox } = order;
   const { clock, files, runsc, store } = doors;
   const { signal } = bounds;
   const durations: { -readonly [K in keyof CaptureDurations]: number } = {
@@ -68,15 +71,22 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   await timed("syncMs", "CheckpointFailed", async () => {
     for (const name of names) await files.sync(join(folder, name));
   });
-  const imageHash = await timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal));
-  const sizes = await Promise.all(names.map(async (name) => [name, await files.bytesOf(join(folder, name))] as const));
+  const hashes = await timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal));
+  const facts = await Promise.all(
+    names.map(
+      async (name) =>
+        [name, { bytes: await files.bytesOf(join(folder, name)), sha256: hashes.get(name) ?? "" }] as const,
+    ),
+  );
   const description: Description = {
     runsc: await runsc.version(signal),
     containers: sandbox.containers,
-    files: Object.fromEntries(sizes),
+    files: Object.fromEntries(facts),
+    configs: sandbox.configs,
+    sandboxUID: of.sandboxUID,
+    runHash: of.runHash,
     podUID,
-    bytes: sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
-    imageHash,
+    bytes: facts.reduce((sum, [, { bytes }]) => sum + bytes, 0),
     capturedAt: clock.now().toISOString(),
     durations,
   };

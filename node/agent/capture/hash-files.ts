@@ -4,15 +4,19 @@ import { join } from "node:path";
 
 const chunkBytes = 1_048_576;
 
-/** The SHA-256 of what `sha256sum FILES` prints, in hexadecimal digits. */
-export async function hashFiles(folder: string, names: readonly string[], signal: AbortSignal): Promise<string> {
-  const all = createHash("sha256");
+/** The SHA-256 of each file, in hexadecimal digits. */
+export async function hashFiles(
+  folder: string,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = new Map<string, string>();
   for (const name of names) {
-    const one = createHash("sha256");
+    const hash = createHash("sha256");
     for await (const chunk of createReadStream(join(folder, name), { highWaterMark: chunkBytes, signal })) {
-      one.update(chunk as Buffer);
+      hash.update(chunk as Buffer);
     }
-    all.update(`${one.digest("hex")}  ${name}\n`);
+    hashes.set(name, hash.digest("hex"));
   }
-  return all.digest("hex");
+  return hashes;
 }

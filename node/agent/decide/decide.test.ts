@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
 import { imageOf, podOf } from "../../../test/support/labs/node-lab.ts";
-import type { Description, Mark } from "../store/image-store.ts";
+import type { Mark, WholeImage } from "../store/image-store.ts";
 import { conclude } from "./conclude.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./observed.ts";
@@ -31,8 +31,9 @@ const podWith = (uid: string, metadata: object = {}): NonNullable<Observed["pod"
   return { ...pod, metadata: { ...stored, ...pod.metadata, name: "guest", uid, ...metadata } };
 };
 
-const image: Description = {
-  ...{ runsc: "v1", containers: ["main"], files: { "checkpoint.img": 1 }, podUID, bytes: 1, imageHash: "0" },
+const image: WholeImage = {
+  ...{ runsc: "v1", containers: ["main"], files: { "checkpoint.img": { bytes: 1, sha256: "0" } }, podUID, bytes: 1 },
+  ...{ configs: { "": "0", main: "0" }, sandboxUID: "s", runHash: "h", imageHash: "0" },
   ...{ capturedAt: "2026-01-01T00:00:00Z", durations: { freezeMs: 1, writeMs: 1, syncMs: 1, hashMs: 1 } },
 };
 
@@ -62,7 +63,10 @@ const usual: Observed = {
   },
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
-  sandbox: { id: "s", sentry: 7, isPaused: false, isOurs: true, containers: ["main"], memoryBytes: 1_000 },
+  sandbox: {
+    ...{ id: "s", sentry: 7, isPaused: false, isOurs: true, memoryBytes: 1_000 },
+    ...{ containers: ["main"], configs: { "": "0", main: "1" } },
+  },
   disk: { isPartial: false, image: undefined, marks: [], hasLeftovers: false },
   room: { usedBytes: 0, freeBytes: 2 ** 40 },
   limits: { maxStoreBytes: 0, minFreeBytes: 0 },
@@ -79,6 +83,8 @@ describe("a Pod that cannot be captured", () => {
     ["ForeignPod", { nodeName: "node-2" }],
     ["PodNotRunning", { pod: { ...podWith(podUID), status: { phase: "Pending" } } }],
     ["PodNotRunning", { sandbox: { ...sandbox, containers: ["main", "other"] } }],
+    ["ShimTooOld", { sandbox: { ...sandbox, configs: { main: "1" } } }],
+    ["ShimTooOld", { sandbox: { ...sandbox, configs: { "": "0" } } }],
     ["NotGvisor", { sandbox: undefined }],
     ["NotGvisor", { sandbox: { ...sandbox, sentry: undefined } }],
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],

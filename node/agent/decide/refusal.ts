@@ -11,6 +11,7 @@ export const refusalReasons = [
   "PodNotRunning",
   "NotGvisor",
   "ForeignShim",
+  "ShimTooOld",
   "AlreadyCaptured",
   "RunscMissing",
   "SizeUnknown",
@@ -65,6 +66,9 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   const wanted = pod?.spec?.containers.map(({ name }) => name) ?? [];
   if ([...wanted].sort().join() !== sandbox.containers.join()) {
     return { reason: "PodNotRunning", message: "gVisor does not have all containers of the Pod" };
+  }
+  if (["", ...wanted].some((name) => sandbox.configs[name] === undefined)) {
+    return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
   }
   if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another image" };
   if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };

@@ -14,6 +14,8 @@ export interface PodSandbox {
   readonly isOurs: boolean;
   /** The names of the containers that gVisor has. */
   readonly containers: readonly string[];
+  /** The shim's hash of what each container runs, if it says one; the container without a name holds the Pod together. */
+  readonly configs: Readonly<Record<string, string>>;
   /** What an image of it takes at least; undefined if it cannot be seen. */
   readonly memoryBytes: number | undefined;
 }
@@ -31,6 +33,8 @@ const sentryName = "runsc-sandbox";
 const sandboxId = /^[0-9A-Za-z][-_.0-9A-Za-z]*$/;
 const podUid = "io.kubernetes.cri.sandbox-uid";
 const containerName = "io.kubernetes.cri.container-name";
+/** Set by our shim, after the annotations of the Pod. */
+const configHash = "hibernation.rouse.dev/config-hash";
 
 /**
  * The Pods that gVisor runs on the node, from the state files of runsc. containerd sets the annotations in them, after those
@@ -76,13 +80,16 @@ export class Sandboxes {
     if (!state) return undefined;
     const sentry = this.#sentryOf(id, state);
     const parent = sentry === undefined ? [] : this.#processes.commandOf(this.#processes.parentOf(sentry));
-    const containers = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
+    const files = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
+    const containers = (await Promise.all(files.map((name) => this.#state(name)))).flatMap((of) => of ?? []);
+    const containerNames = new Set(containers.flatMap((of) => annotationOf(of, containerName) ?? []));
     return {
       id,
       sentry,
       isPaused: state.status === "paused",
       isOurs: parent[0]?.split("/").at(-1)?.startsWith(shim) === true,
-      containers: await this.#namesOf(containers),
+      containers: [...containerNames].sort(),
+      configs: configsOf([state, ...containers]),
       memoryBytes: sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry),
     };
   }
@@ -116,11 +123,6 @@ export class Sandboxes {
     return found;
   }
 
-  async #namesOf(files: readonly string[]): Promise<readonly string[]> {
-    const states = await Promise.all(files.map((name) => this.#state(name)));
-    return [...new Set(states.flatMap((state) => state?.spec?.annotations?.[containerName] ?? []))].sort();
-  }
-
   /** Not a process that has the number of the sentry by now. */
   #sentryOf(id: string, { sandbox }: State): number | undefined {
     if (!sandbox?.pid) return undefined;
@@ -137,6 +139,16 @@ export class Sandboxes {
       return undefined;
     }
   }
+}
+
+const annotationOf = ({ spec }: State, key: string): string | undefined => spec?.annotations?.[key];
+
+function configsOf(states: readonly State[]): Readonly<Record<string, string>> {
+  const found = states.flatMap((state) => {
+    const hash = annotationOf(state, configHash);
+    return hash === undefined ? [] : [[annotationOf(state, containerName) ?? "", hash] as const];
+  });
+  return Object.fromEntries(found);
 }
 
 const stateFile = (id: string): string => `${id}_sandbox:${id}.state`;

@@ -1,15 +1,19 @@
+import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
 
-/** The file that is written last. The shim reads the first three fields. */
+/** The file that is written last. The shim reads the first six fields. */
 export interface Description {
   readonly runsc: string;
   readonly containers: readonly string[];
-  readonly files: Readonly<Record<string, number>>;
+  readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
+  /** The shim's hash of what each container runs; the one without a name holds the Pod together. */
+  readonly configs: Readonly<Record<string, string>>;
+  readonly sandboxUID: string;
+  readonly runHash: string;
   readonly podUID: string;
   readonly bytes: number;
-  readonly imageHash: string;
   readonly capturedAt: string;
   readonly durations: CaptureDurations;
 }
@@ -36,12 +40,18 @@ export interface Mark {
   readonly writtenMs: number;
 }
 
+/** An image that is whole. */
+export interface WholeImage extends Description {
+  /** The SHA-256 of its description, which has the hashes of all files. */
+  readonly imageHash: string;
+}
+
 /** All that the store has of an image. */
 export interface OnDisk {
   /** Whether there is a part of an image. Nothing is restored from it. */
   readonly isPartial: boolean;
   /** Undefined without a whole image. */
-  readonly image: Description | undefined;
+  readonly image: WholeImage | undefined;
   readonly marks: readonly Mark[];
   /** Whether there are files that a shim had only begun to write. */
   readonly hasLeftovers: boolean;
@@ -153,9 +163,10 @@ export class ImageStore {
     return names.filter((name) => name.split(".", 1)[0] === key.image);
   }
 
-  async #describedIn(folder: string): Promise<Description | undefined> {
-    const text = await this.#files.read(join(folder, descriptionFile));
-    return text === undefined ? undefined : (parsed(text) as Description | undefined);
+  async #describedIn(folder: string): Promise<WholeImage | undefined> {
+    const text = (await this.#files.read(join(folder, descriptionFile))) ?? "";
+    const described = parsed(text) as Description | undefined;
+    return described && { ...described, imageHash: createHash("sha256").update(text).digest("hex") };
   }
 
   /** A mark that the shim has only begun to write is one of a restore that has begun. */

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
@@ -39,15 +40,28 @@ function runscPath(): string {
   return gvisor.runsc;
 }
 
-/** A command that sees the files of the node as containerd does. */
-function onNode(command: Command): Command {
-  const keeper = Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
-  return inNamespace(keeper, command);
+/** A process that sees the files of the node as containerd does. */
+const keeper = (): number => Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
+
+/** A command that sees them. */
+const onNode = (command: Command): Command => inNamespace(keeper(), command);
+
+const runscRoot = "/run/containerd/runsc/k8s.io";
+
+/** What the shim says of each container of a sandbox: the hash of what it runs, by its name. */
+function configsOf(sandbox: string): Readonly<Record<string, string>> {
+  const folder = join(`/proc/${keeper()}/root`, runscRoot);
+  const files = readdirSync(folder).filter((name) => name.endsWith(`_sandbox:${sandbox}.state`));
+  const found = files.map((file) => {
+    const { annotations } = JSON.parse(textOf(join(folder, file))).spec;
+    return [annotations["io.kubernetes.cri.container-name"] ?? "", annotations["hibernation.rouse.dev/config-hash"]];
+  });
+  return Object.fromEntries(found);
 }
 
 /** Runs runsc where containerd runs it. Its output goes nowhere: a pipe would stay open in the processes it starts. */
 async function runsc(...args: readonly string[]): Promise<void> {
-  const command = onNode({ program: runscPath(), args: ["--root=/run/containerd/runsc/k8s.io", ...args] });
+  const command = onNode({ program: runscPath(), args: [`--root=${runscRoot}`, ...args] });
   const [code] = await once(spawn(command.program, command.args, { stdio: "ignore" }), "exit");
   if (code !== 0) throw new Error(`runsc ${args.join(" ")} ended with ${code}`);
 }
@@ -121,8 +135,13 @@ export async function capture(pod: CapturedPod, image: string): Promise<string> 
   await runsc("pause", sandbox);
   const path = join("/var", store, pod.namespace, pod.name, image);
   await runsc("checkpoint", "--leave-running", "--compression=none", `--image-path=${path}`, sandbox);
-  const files = Object.fromEntries(readdirSync(folder).map((file) => [file, statSync(join(folder, file)).size]));
-  writeFileSync(join(folder, "image.json"), JSON.stringify({ runsc: runscVersion(), containers: ["main"], files }));
+  const facts = (file: string) => {
+    const bytes = readFileSync(join(folder, file));
+    return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+  };
+  const files = Object.fromEntries(readdirSync(folder).map((file) => [file, facts(file)]));
+  const description = { runsc: runscVersion(), containers: ["main"], files, configs: configsOf(sandbox) };
+  writeFileSync(join(folder, "image.json"), JSON.stringify(description));
   return folder;
 }
 

@@ -153,6 +153,7 @@ export class NodeLab implements AsyncDisposable {
 const specOf = (uid: string, name?: string) => ({
   annotations: {
     "io.kubernetes.cri.sandbox-uid": uid,
+    "hibernation.rouse.dev/config-hash": `config of ${name ?? "the sandbox"}`,
     ...(name !== undefined && { "io.kubernetes.cri.container-name": name }),
   },
 });

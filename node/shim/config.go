@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// configAnnotation has the hash of what a container runs. The shim sets it in the bundle, whatever a Pod says. gVisor keeps
+// it in the state file of the container, where the node agent reads it.
+const configAnnotation = "hibernation.rouse.dev/config-hash"
+
+// noteConfig reads the OCI bundle of a container before gVisor changes it, and writes the hash of what it runs into it.
+// It returns the annotations without that hash, and the hash.
+func noteConfig(bundle, id string) (map[string]string, string, error) {
+	path := filepath.Join(bundle, "config.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	var whole map[string]json.RawMessage
+	annotations := map[string]string{}
+	err = json.Unmarshal(text, &whole)
+	if err == nil && whole["annotations"] != nil {
+		err = json.Unmarshal(whole["annotations"], &annotations)
+	}
+	hash := ""
+	if err == nil {
+		hash, err = configHash(text, annotations, id)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("config.json of %s: %w", bundle, err)
+	}
+	annotations[configAnnotation] = hash
+	if whole["annotations"], err = json.Marshal(annotations); err != nil {
+		return nil, "", err
+	}
+	delete(annotations, configAnnotation)
+	if text, err = json.Marshal(whole); err != nil {
+		return nil, "", err
+	}
+	return annotations, hash, os.WriteFile(path, text, 0o600)
+}
+
+// configHash is a hash of what a container runs: of all that is the same in each Pod of the same spec on the same node.
+func configHash(text []byte, annotations map[string]string, id string) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var config map[string]any
+	if err := decoder.Decode(&config); err != nil {
+		return "", err
+	}
+	names := strings.NewReplacer(replacements(annotations, id)...)
+	canonical, err := json.Marshal(runsOf(value(config), names))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// replacements are for the names that each Pod has for itself.
+func replacements(annotations map[string]string, id string) []string {
+	var pairs []string
+	for _, own := range []string{annotations["io.kubernetes.cri.sandbox-uid"], annotations["io.kubernetes.cri.sandbox-id"], id} {
+		if own != "" {
+			pairs = append(pairs, own, "OWN")
+		}
+	}
+	return pairs
+}
+
+// value is a part of a JSON document.
+type value map[string]any
+
+func (v value) part(name string) value {
+	part, _ := v[name].(map[string]any)
+	return part
+}
+
+func (v value) list(name string) []any {
+	list, _ := v[name].([]any)
+	return list
+}
+
+func (v value) text(name string) string {
+	text, _ := v[name].(string)
+	return text
+}
+
+// runsOf takes what says what would run. Not the image: config.json has only the path of its files. Not the values of the
+// environment: they may have the address of the Pod, and the processes of an image have those of before. The controller's own
+// hash has what the spec says of both.
+func runsOf(config value, names *strings.Replacer) map[string]any {
+	process, linux := config.part("process"), config.part("linux")
+	runs := map[string]any{
+		"env":        variablesOf(process),
+		"mounts":     mountsOf(config, names),
+		"namespaces": typesOf(linux),
+		"readonly":   config.part("root")["readonly"],
+	}
+	for _, name := range []string{"args", "cwd", "noNewPrivileges", "rlimits", "terminal", "user"} {
+		runs[name] = process[name]
+	}
+	for _, name := range []string{"maskedPaths", "readonlyPaths", "resources", "seccomp", "sysctl"} {
+		runs[name] = linux[name]
+	}
+	capabilities := map[string][]string{}
+	for kind := range process.part("capabilities") {
+		capabilities[kind] = sortedTexts(process.part("capabilities").list(kind))
+	}
+	runs["capabilities"] = capabilities
+	return runs
+}
+
+// ofServices are the variables for the Services of the namespace, which come and go.
+var ofServices = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
+
+func variablesOf(process value) []string {
+	var found []string
+	for _, variable := range sortedTexts(process.list("env")) {
+		name, _, _ := strings.Cut(variable, "=")
+		if !ofServices.MatchString(name) {
+			found = append(found, name)
+		}
+	}
+	return slices.Compact(found)
+}
+
+var (
+	// tokenVolume is the volume for the token of a service account. The API server ends its name at random.
+	tokenVolume = regexp.MustCompile(`/kube-api-access-[a-z0-9]{5}(/|$)`)
+	// terminationLog ends at random too.
+	terminationLog = regexp.MustCompile(`(/containers/[^/]+)/[0-9a-f]{8}$`)
+)
+
+func mountsOf(config value, names *strings.Replacer) []string {
+	var found []string
+	for _, each := range config.list("mounts") {
+		object, _ := each.(map[string]any)
+		mount := value(object)
+		source := names.Replace(mount.text("source"))
+		source = tokenVolume.ReplaceAllString(source, "/kube-api-access$1")
+		source = terminationLog.ReplaceAllString(source, "$1")
+		text, _ := json.Marshal([]any{mount["destination"], mount["type"], source, mount["options"]})
+		found = append(found, string(text))
+	}
+	slices.Sort(found)
+	return found
+}
+
+func typesOf(linux value) []string {
+	var found []string
+	for _, each := range linux.list("namespaces") {
+		object, _ := each.(map[string]any)
+		found = append(found, value(object).text("type"))
+	}
+	slices.Sort(found)
+	return found
+}
+
+func sortedTexts(list []any) []string {
+	found := make([]string, 0, len(list))
+	for _, each := range list {
+		if text, isText := each.(string); isText {
+			found = append(found, text)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// config of a container as containerd 1.6 writes it, with the names that each Pod has for itself.
+const usualConfig = `{
+  "ociVersion": "1.0.2",
+  "process": {
+    "args": ["python3", "server.py"], "cwd": "/app", "user": {"uid": 1000, "gid": 1000}, "noNewPrivileges": true,
+    "env": ["PATH=/bin", "HOSTNAME=web", "POD_IP=10.0.0.1", "SHOP_SERVICE_HOST=10.1.0.1", "SHOP_PORT_80_TCP_ADDR=10.1.0.1"],
+    "capabilities": {"bounding": ["CAP_CHOWN", "CAP_KILL"]}, "oomScoreAdj": 1000
+  },
+  "root": {"path": "rootfs", "readonly": true},
+  "hostname": "web",
+  "mounts": [
+    {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid"]},
+    {"destination": "/data", "type": "bind", "source": "/var/lib/kubelet/pods/UID-1/volumes/kubernetes.io~csi/pvc-1/mount"},
+    {"destination": "/dev/termination-log", "type": "bind", "source": "/var/lib/kubelet/pods/UID-1/containers/app/1a2b3c4d"},
+    {"destination": "/var/run/secrets/kubernetes.io/serviceaccount", "type": "bind", "source": "/var/lib/kubelet/pods/UID-1/volumes/kubernetes.io~projected/kube-api-access-x1y2z"},
+    {"destination": "/etc/resolv.conf", "type": "bind", "source": "/var/lib/containerd/sandboxes/SANDBOX-1/resolv.conf"}
+  ],
+  "annotations": {"io.kubernetes.cri.sandbox-uid": "UID-1", "io.kubernetes.cri.sandbox-id": "SANDBOX-1"},
+  "linux": {
+    "resources": {"memory": {"limit": 9007199254740993}}, "cgroupsPath": "/kubepods/UID-1",
+    "namespaces": [{"type": "pid"}, {"type": "network", "path": "/var/run/netns/cni-1"}]
+  },
+  "other": 18446744073709551615
+}`
+
+func hashOfConfig(t *testing.T, text string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, hash, err := noteConfig(folder, "CONTAINER-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+func TestTwoPodsOfOneSpecHaveTheSameConfigHash(t *testing.T) {
+	next := strings.NewReplacer("UID-1", "UID-2", "SANDBOX-1", "SANDBOX-2", "1a2b3c4d", "5e6f7a8b", "x1y2z", "q9r8s",
+		"POD_IP=10.0.0.1", "POD_IP=10.0.0.2", "SHOP_SERVICE_HOST", "DESK_SERVICE_HOST", `"hostname": "web"`, `"hostname": "web-2"`, "cni-1", "cni-2")
+	if got, want := hashOfConfig(t, next.Replace(usualConfig)), hashOfConfig(t, usualConfig); got != want {
+		t.Errorf("%s, and not %s", got, want)
+	}
+}
+
+func TestWhateverSaysWhatRunsChangesTheConfigHash(t *testing.T) {
+	changes := [][2]string{{"server.py", "other.py"}, {"/app", "/tmp"}, {"1000, ", "0, "}, {"CAP_KILL", "CAP_SYS_ADMIN"},
+		{`"noNewPrivileges": true`, `"noNewPrivileges": false`}, {`"readonly": true`, `"readonly": false`}, {"9007199254740993", "9007199254740992"},
+		{"POD_IP=", "LD_PRELOAD="}, {"pvc-1", "pvc-2"}, {"/data", "/etc"}, {"nosuid", "suid"}, {`{"type": "pid"}, `, ""},
+		{"pods/UID-1/volumes/kubernetes.io~csi", "pods/UID-9/volumes/kubernetes.io~csi"}}
+	for _, change := range changes {
+		if hashOfConfig(t, strings.Replace(usualConfig, change[0], change[1], 1)) == hashOfConfig(t, usualConfig) {
+			t.Errorf("the change to %q is not noticed", change[1])
+		}
+	}
+}
+
+func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "config.json")
+	text := strings.Replace(usualConfig, `"annotations": {`, `"annotations": {"`+configAnnotation+`": "forged", `, 1)
+	os.WriteFile(path, []byte(text), 0o600)
+	annotations, hash, err := noteConfig(folder, "CONTAINER-1")
+	if err != nil || annotations[configAnnotation] != "" || hash != hashOfConfig(t, usualConfig) {
+		t.Fatalf("got %v, %q, %v", annotations, hash, err)
+	}
+	after, _ := os.ReadFile(path)
+	var config struct {
+		Annotations map[string]string
+		Other       json.Number
+	}
+	if err := json.Unmarshal(after, &config); err != nil || config.Annotations[configAnnotation] != hash {
+		t.Errorf("config.json says %v, %v", config.Annotations, err)
+	}
+	if config.Other != "18446744073709551615" || config.Annotations["io.kubernetes.cri.sandbox-uid"] != "UID-1" {
+		t.Errorf("config.json is now %s", after)
+	}
+	if _, again, _ := noteConfig(folder, "CONTAINER-1"); again != hash {
+		t.Error("the hash depends on itself")
+	}
+}
