@@ -48,10 +48,11 @@ export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOpti
 
   const writes = new ObjectWrites(storage, clock);
   const deletion = new ObjectDeletion(storage, clock);
+  const controllers = { storage, kinds, writes, deletion, clock, log };
   const background = new AsyncDisposableStack();
   const failed = firstFailure(
-    background.use(startGarbageCollector({ storage, kinds, deletion, clock, log })),
-    background.use(startNamespaceController({ storage, kinds, deletion, clock, log })),
+    background.use(startGarbageCollector(controllers)),
+    background.use(startNamespaceController(controllers)),
     background.use(startEventExpiry(storage, clock, log)),
   );
   return {

@@ -8,13 +8,16 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { KindRegistry } from "../kind-registry.ts";
 import type { Commit, Located, Storage } from "../storage/storage.ts";
 import { decideGarbage, type GarbageAction, type OwnerState } from "./garbage.ts";
+import { recordOwnerReport } from "./garbage-events.ts";
 import { foregroundFinalizer, type ObjectDeletion } from "./object-deletion.ts";
 import { storeOrFinish, withFinalizers } from "./object-lifecycle.ts";
+import type { ObjectWrites } from "./object-writes.ts";
 import { retryCeiling } from "./retry-ceiling.ts";
 
 export interface CollectorOptions {
   readonly storage: Storage;
   readonly kinds: KindRegistry;
+  readonly writes: ObjectWrites;
   readonly deletion: ObjectDeletion;
   readonly clock: Clock;
   readonly log: Logger;
@@ -37,12 +40,15 @@ export function startGarbageCollector(options: CollectorOptions): Running {
 }
 
 class GarbageCollector {
+  readonly #options: CollectorOptions;
   readonly #storage: Storage;
   readonly #kinds: KindRegistry;
   readonly #deletion: ObjectDeletion;
   readonly #queue: KeyedQueue;
 
-  constructor({ storage, kinds, deletion }: CollectorOptions, queue: KeyedQueue) {
+  constructor(options: CollectorOptions, queue: KeyedQueue) {
+    const { storage, kinds, deletion } = options;
+    this.#options = options;
     this.#storage = storage;
     this.#kinds = kinds;
     this.#deletion = deletion;
@@ -59,7 +65,11 @@ class GarbageCollector {
     const located = this.#storage.byUid(uid);
     if (!located) return;
     const { object } = located.entry;
-    const dependents = this.#storage.dependentsOf(uid).map(({ entry }) => entry.object);
+    // One that is never collected must not keep its owner.
+    const dependents = this.#storage
+      .dependentsOf(uid)
+      .map(({ entry }) => entry.object)
+      .filter(({ metadata }) => metadata.namespace !== undefined || object.metadata.namespace === undefined);
     const ownerState = (owner: OwnerReference) => this.#stateOf(object, owner);
     this.#perform(decideGarbage({ object, dependents, ownerState }), located);
   }
@@ -78,7 +88,9 @@ class GarbageCollector {
 
   #stateOf(dependent: KubeObject, owner: OwnerReference): OwnerState {
     // An object of an unserved kind cannot be read: keep its dependents.
-    if (!this.#kinds.ofGroupKind(groupOf(owner.apiVersion), owner.kind)) return "present";
+    const kind = this.#kinds.ofGroupKind(groupOf(owner.apiVersion), owner.kind);
+    if (!kind) return "present";
+    if (kind.type.namespaced && dependent.metadata.namespace === undefined) return "impossible";
     const found = this.#storage.byUid(owner.uid)?.entry.object.metadata;
     if (!found || (found.namespace !== undefined && found.namespace !== dependent.metadata.namespace)) return "absent";
     return found.deletionTimestamp && found.finalizers?.includes(foregroundFinalizer) ? "waiting" : "present";
@@ -108,6 +120,8 @@ class GarbageCollector {
         if (!kind) return;
         this.#deletion.delete(kind, namespace, name, { uid, propagationPolicy: action.policy, dryRun: false });
         return;
+      case "report":
+        return recordOwnerReport(this.#options, object, action.owners);
     }
   }
 }

@@ -39,6 +39,11 @@ describe("the garbage collector", () => {
     expect(decide(ownedBy(owner("a"), owner("b"), owner("c")), states)).toEqual({ do: "dropOwners", uids: ["b", "c"] });
   });
 
+  it("keeps and reports an object with an owner that it cannot have, also when it has lost the others", () => {
+    const states: Readonly<Record<string, OwnerState>> = { a: "absent", b: "impossible", c: "waiting" };
+    expect(decide(ownedBy(owner("a"), owner("b"), owner("c")), states)).toEqual({ do: "report", owners: [owner("b")] });
+  });
+
   it("deletes a dependent that an owner waits for, in the foreground as well", () => {
     expect(decide(ownedBy(owner("a")), { a: "waiting" })).toEqual({ do: "delete", policy: "Background" });
     expect(decide(ownedBy(owner("a")), { a: "waiting" }, [child(true)])).toEqual({

@@ -1,8 +1,8 @@
 import type { KubeObject, OwnerReference } from "../../api/kinds/meta.ts";
 import { foregroundFinalizer, orphanFinalizer, type PropagationPolicy } from "./object-deletion.ts";
 
-/** The state of an owner: present, absent, or in foreground deletion. */
-export type OwnerState = "present" | "absent" | "waiting";
+/** The state of an owner: present, absent, in foreground deletion, or one that the object cannot have. */
+export type OwnerState = "present" | "absent" | "waiting" | "impossible";
 
 export interface Surroundings {
   readonly object: KubeObject;
@@ -18,7 +18,9 @@ export type GarbageAction =
   | { readonly do: "orphanDependents" }
   | { readonly do: "removeFinalizer"; readonly finalizer: string }
   | { readonly do: "dropOwners"; readonly uids: readonly string[] }
-  | { readonly do: "delete"; readonly policy: PropagationPolicy };
+  | { readonly do: "delete"; readonly policy: PropagationPolicy }
+  /** It is kept, whatever became of its other owners. */
+  | { readonly do: "report"; readonly owners: readonly OwnerReference[] };
 
 /** Decides about one object, as a cluster's garbage collector does. It has no other inputs. */
 export function decideGarbage({ object, ownerState, dependents }: Surroundings): GarbageAction {
@@ -26,7 +28,9 @@ export function decideGarbage({ object, ownerState, dependents }: Surroundings):
   if (deletionTimestamp) return decideLeaving(object, finalizers, dependents);
   if (ownerReferences.length === 0) return { do: "nothing" };
 
-  const states = ownerReferences.map((owner) => ({ uid: owner.uid, state: ownerState(owner) }));
+  const states = ownerReferences.map((owner) => ({ owner, uid: owner.uid, state: ownerState(owner) }));
+  const impossible = states.filter(({ state }) => state === "impossible").map(({ owner }) => owner);
+  if (impossible.length > 0) return { do: "report", owners: impossible };
   const lost = states.filter(({ state }) => state !== "present").map(({ uid }) => uid);
   if (lost.length === 0) return { do: "nothing" };
   // Another owner is left: only the references to absent ones are removed.
