@@ -209,6 +209,13 @@ describe("the logs of a Pod", () => {
     expect(await response.json()).toMatchObject({ message: expect.stringContaining(message) });
   });
 
+  it("may be asked for since a time before all times", async () => {
+    await using api = await openMemoryApi({ podLogs: source });
+    await api.client.create(podType, pod);
+    const response = await fetch(`${api.url}${log}?sinceSeconds=99999999999999999`);
+    expect(await response.text()).toBe("main: one\ntwo\n");
+  });
+
   it("are not to be had without a source", async () => {
     await using api = await openMemoryApi();
     await api.client.create(podType, pod);

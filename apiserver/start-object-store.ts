@@ -32,13 +32,14 @@ export interface ObjectStore extends Running {
   readonly watches: Watches;
 }
 
-const historyLength = 1_000;
+/** An object, its text and its events take about three times these bytes. */
+const historyLimits = { historyLength: 1_000, historyBytesMax: 32 * 1024 * 1024 };
 const watchLimits = { watchesMax: 2_000, bufferedBytesMax: 8 * 1024 * 1024, bookmarkEveryMs: 60_000 };
 
 export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOptions): ObjectStore {
   const compaction = dataDir && new Compaction(dataDir, clock, log);
   const storage: Storage = new Storage(dataDir?.state, (commit) => compaction?.record(commit, () => storage.state()));
-  const hub = new WatchHub(storage.version, { historyLength });
+  const hub = new WatchHub(storage.version, historyLimits);
   storage.onCommit((commit) => hub.publish(commit));
   if (compaction) storage.onCommit(() => compaction.afterCommit(() => storage.state()));
   addFirstNamespaces(storage, clock.now());

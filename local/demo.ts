@@ -14,7 +14,7 @@ export interface DemoDependencies {
   readonly addresses: Addresses;
   readonly activatorPort: number;
   /** Filled by the activator, one entry for each wake. */
-  readonly wakes: readonly WakeTimeline[];
+  readonly lastWake: () => WakeTimeline | undefined;
 }
 
 /**
@@ -28,7 +28,7 @@ export async function demo(dependencies: DemoDependencies, examples: boolean, si
 }
 
 async function demonstrate(dependencies: DemoDependencies, signal: AbortSignal): Promise<void> {
-  const { client, clock, say, addresses, activatorPort, wakes } = dependencies;
+  const { client, clock, say, addresses, activatorPort, lastWake } = dependencies;
   await createExamples(client, dependencies.examplesDirectory, signal);
   try {
     await putToSleep(client, clock, signal);
@@ -37,7 +37,7 @@ async function demonstrate(dependencies: DemoDependencies, signal: AbortSignal):
       say(`${describeMissingProgram(missing)}\n`);
     }
     const answer = await visit(activatorPort, addresses.domain, signal);
-    const wake = wakes.at(-1);
+    const wake = lastWake();
     say(`\n  "${answer}"\n\n${wake ? describeTimeline(wake) : ""}`);
   } catch (error) {
     if (signal.aborted) throw error;

@@ -86,8 +86,10 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     memory: localMemory,
     activators: { finder: activators, call: drainCalls(() => drain.controller, clock) },
   });
-  const wakes: WakeTimeline[] = [];
-  const onWake = (wake: WakeTimeline) => void wakes.push(wake);
+  let lastWake: WakeTimeline | undefined;
+  const onWake = (wake: WakeTimeline) => {
+    lastWake = wake;
+  };
   // Not earlier: now this process is known to be the only one with this data directory.
   const ownFlags = frontFlags(front, writeDrainFiles(data.path, drain));
   await using activator = await startFrontDoor(config, ownFlags, { client, clock, log, registry, onWake });
@@ -108,7 +110,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
     writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
     say(`\nRouse runs on this machine, only for you:\n\n${describeAddresses(addresses)}`);
-    const shown = { ...dependencies, client, addresses, activatorPort: activator.proxyPort, wakes };
+    const shown = { ...dependencies, client, addresses, activatorPort: activator.proxyPort, lastWake: () => lastWake };
     await demo(shown, config.examples, stop);
     if (config.readyFile) writeWhole(config.readyFile, `${JSON.stringify(addresses)}\n`, 0o600);
   };

@@ -34,10 +34,28 @@ export function jsonAnswer(code: number, json: string, headers?: Answer["headers
   return { code, body: json, ...(headers && { headers }) };
 }
 
-/** Adds RFC 7234 warnings to the response, one to a header, for the user of the client. */
+/** As an API server of Kubernetes: if all warnings have more characters, each is cut to the second number, and the last ones are left out. */
+const warningsMax = 4_096;
+const warningMax = 256;
+
+/**
+ * Adds RFC 7234 warnings to the response, one to a header, for the user of the client. They may have any characters: the names of
+ * unknown fields come from the client. The text is UTF-8, as from Kubernetes.
+ */
 export function warn(response: ServerResponse, texts: readonly string[]): void {
-  for (const text of texts) response.appendHeader("warning", `299 - ${JSON.stringify(text)}`);
+  const total = texts.reduce((sum, text) => sum + text.length, 0);
+  let left = warningsMax;
+  for (const text of new Set(texts)) {
+    const shown = (total > warningsMax ? text.slice(0, warningMax) : text).toWellFormed().replace(controls, " ");
+    left -= shown.length;
+    if (left < 0) return;
+    const quoted = `"${shown.replace(/["\\]/g, "\\$&")}"`;
+    response.appendHeader("warning", `299 - ${Buffer.from(quoted).toString("latin1")}`);
+  }
 }
+
+/** Control characters, which a header cannot have. */
+const controls = /\p{Cc}/gu;
 
 export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError): Answer {
   const headers = retryAfterSeconds === undefined ? undefined : { "retry-after": String(retryAfterSeconds) };

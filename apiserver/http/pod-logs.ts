@@ -67,7 +67,7 @@ function readLogRequest(pod: Stored<Pod>, query: URLSearchParams, now: Date): Po
 }
 
 function before(now: Date, seconds: number | undefined): Date | undefined {
-  return seconds === undefined ? undefined : new Date(now.getTime() - seconds * 1_000);
+  return seconds === undefined ? undefined : new Date(Math.max(now.getTime() - seconds * 1_000, 0));
 }
 
 function timeOf(text: string): Date {

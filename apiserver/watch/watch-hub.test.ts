@@ -5,8 +5,8 @@ import { WatchHub } from "./watch-hub.ts";
 
 const aThing = (name: string) => ({ metadata: { name, uid: name, creationTimestamp: "2026-01-01T00:00:00Z" } });
 
-function hubOver(storage: Storage, historyLength: number): WatchHub {
-  const hub = new WatchHub(storage.version, { historyLength });
+function hubOver(storage: Storage, historyLength: number, historyBytesMax = 2 ** 20): WatchHub {
+  const hub = new WatchHub(storage.version, { historyLength, historyBytesMax });
   storage.onCommit((commit) => hub.publish(commit));
   return hub;
 }
@@ -32,6 +32,32 @@ describe("the history of a collection", () => {
     expect(hub.since("things", version + 3)).toHaveLength(2);
     expect(() => hub.since("things", version + 2)).toThrow(StatusError);
     expect(() => hub.since("things", version + 2)).toThrow(`too old resource version: ${version + 2} (${version + 3})`);
+  });
+
+  it("forgets the older half of the largest history once all of them have too many bytes", () => {
+    const storage = new Storage();
+    const hub = hubOver(storage, 1_000, 10_000);
+    const { version } = storage;
+    storage.put("others", aThing("small"));
+    for (let index = 0; index < 100; index += 1) {
+      const { metadata } = aThing(`t${index}`);
+      storage.put("things", { metadata: { ...metadata, labels: { long: "x".repeat(1_000) } } });
+    }
+    expect(hub.since("others", version)).toHaveLength(1);
+    const last = storage.version;
+    expect(hub.since("things", last - 3)).toHaveLength(3);
+    expect(() => hub.since("things", last - 10)).toThrow("too old resource version");
+  });
+
+  it("has a commit of more bytes than all histories may have only for watches that are open", () => {
+    const storage = new Storage();
+    const hub = hubOver(storage, 10, 50);
+    const { version } = storage;
+    const received: string[] = [];
+    using _listening = hub.listen("things", ({ entry }) => void received.push(entry.object.metadata.name));
+    storage.put("things", aThing("a"));
+    expect(received).toEqual(["a"]);
+    expect(() => hub.since("things", version)).toThrow("too old resource version");
   });
 
   it("knows no commits from before its start", () => {

@@ -81,6 +81,11 @@ export class WatchStream implements Disposable {
   readonly #timers: Timer[] = [];
   #subscription: Disposable | undefined;
   #ended = false;
+  /** The events before those of changes; undefined once they are sent. */
+  #first: Iterator<string> | undefined;
+  /** Changes behind the first events. */
+  #waiting: Commit[] = [];
+  #waitingBytes = 0;
 
   constructor(response: ServerResponse, request: WatchRequest, { storage, clock, limits }: WatchStreamParts) {
     this.#response = response;
@@ -95,16 +100,16 @@ export class WatchStream implements Disposable {
     response.writeHead(200, { "content-type": "application/json", "cache-control": "no-cache, private" });
     response.flushHeaders();
     response.on("close", () => this[Symbol.dispose]());
-    const { kind, resourceVersion, timeoutSeconds } = this.#request;
+    const { kind, timeoutSeconds } = this.#request;
     const resource = storedResource(kind);
     try {
-      if (this.#request.sendInitialEvents || !resourceVersion) this.#sendEverything(resource);
-      else for (const commit of hub.since(resource, resourceVersion)) this.#send(commit);
+      this.#first = this.#linesBefore(resource, hub);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       return this.#cutOff(error);
     }
-    this.#subscription = hub.listen(resource, (commit) => this.#sendOrCutOff(commit));
+    this.#subscription = hub.listen(resource, (commit) => this.#receive(commit));
+    this.#sendFirst();
     if (this.#ended) return this[Symbol.dispose]();
     const lifetimeMs = timeoutSeconds === undefined ? defaultTimeoutMs : timeoutSeconds * 1_000;
     this.#timers.push(this.#clock.after(lifetimeMs, () => this.end()));
@@ -125,13 +130,57 @@ export class WatchStream implements Disposable {
     for (const timer of this.#timers) timer.cancel();
   }
 
-  #sendEverything(resource: string): void {
-    const { namespace, matches, encoding, sendInitialEvents } = this.#request;
-    for (const stored of this.#storage.list(resource, namespace)) {
-      const entry = viewOf(this.#request.kind, stored);
-      if (matches(entry.object)) this.#write(eventLine("ADDED", entry, encoding));
+  /** What comes before the changes that are still to be made. */
+  #linesBefore(resource: string, hub: WatchHub): Iterator<string> {
+    const { namespace, resourceVersion, sendInitialEvents } = this.#request;
+    if (!sendInitialEvents && resourceVersion) return this.#changes(hub.since(resource, resourceVersion));
+    return this.#existing(this.#storage.list(resource, namespace), this.#versionNow);
+  }
+
+  *#existing(entries: readonly Entry[], version: number): Generator<string> {
+    const { kind, matches, encoding, sendInitialEvents } = this.#request;
+    for (const stored of entries) {
+      const entry = viewOf(kind, stored);
+      if (matches(entry.object)) yield eventLine("ADDED", entry, encoding);
     }
-    if (sendInitialEvents) this.#bookmark({ annotations: { "k8s.io/initial-events-end": "true" } });
+    if (sendInitialEvents) yield this.#bookmarkOf(version, { annotations: { "k8s.io/initial-events-end": "true" } });
+  }
+
+  *#changes(commits: readonly Commit[]): Generator<string> {
+    for (const commit of commits) {
+      const line = this.#lineOf(commit);
+      if (line !== undefined) yield line;
+    }
+  }
+
+  /**
+   * Sends what comes first as fast as the client reads: there is no limit to its bytes. What changes meanwhile waits, up to the
+   * limit of a watch that lags.
+   */
+  #sendFirst(): void {
+    try {
+      while (this.#first && !this.#ended) {
+        const { value, done } = this.#first.next();
+        if (done) this.#first = this.#takeWaiting();
+        else if (!this.#response.write(value)) return void this.#response.once("drain", () => this.#sendFirst());
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #takeWaiting(): Iterator<string> | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return waiting.length > 0 ? this.#changes(waiting) : undefined;
+  }
+
+  #receive(commit: Commit): void {
+    if (!this.#first) return this.#sendOrCutOff(commit);
+    this.#waiting.push(commit);
+    this.#waitingBytes += commit.entry.json.length;
+    if (this.#waitingBytes > this.#limits.bufferedBytesMax) this.#cutOff(tooFarBehind());
   }
 
   /**
@@ -139,26 +188,33 @@ export class WatchStream implements Disposable {
    */
   #sendOrCutOff(commit: Commit): void {
     try {
-      this.#send(commit);
+      const line = this.#lineOf(commit);
+      if (line !== undefined) this.#write(line);
     } catch (error) {
-      if (error instanceof StatusError) return this.#cutOff(error);
-      reportUnexpected("api-server", error);
-      this.#cutOff(internalError("see the log of the API server"));
+      this.#fail(error);
     }
   }
 
-  #send(commit: Commit): void {
+  #fail(error: unknown): void {
+    if (error instanceof StatusError) return this.#cutOff(error);
+    reportUnexpected("api-server", error);
+    this.#cutOff(internalError("see the log of the API server"));
+  }
+
+  /** Undefined: the watch does not see the change. */
+  #lineOf(commit: Commit): string | undefined {
     const { kind, namespace, matches, encoding, resourceVersion } = this.#request;
     const { type, version } = commit;
     const entry = viewOf(kind, commit.entry);
     const previous = commit.previous && viewOf(kind, commit.previous);
     // A watch from a future version skips earlier events.
-    if (resourceVersion !== undefined && version <= resourceVersion) return;
-    if (namespace !== undefined && entry.object.metadata.namespace !== namespace) return;
+    if (resourceVersion !== undefined && version <= resourceVersion) return undefined;
+    if (namespace !== undefined && entry.object.metadata.namespace !== namespace) return undefined;
     const seen = previous !== undefined && matches(previous.object);
     const sees = type !== "DELETED" && matches(entry.object);
-    if (sees) this.#write(eventLine(seen ? "MODIFIED" : "ADDED", entry, encoding));
-    else if (seen) this.#write(eventLine("DELETED", type === "DELETED" ? entry : leaving(previous, version), encoding));
+    if (sees) return eventLine(seen ? "MODIFIED" : "ADDED", entry, encoding);
+    if (!seen) return undefined;
+    return eventLine("DELETED", type === "DELETED" ? entry : leaving(previous, version), encoding);
   }
 
   #bookmarkLater(): void {
@@ -169,23 +225,28 @@ export class WatchStream implements Disposable {
     });
   }
 
-  #bookmark(extra: KubeObject["metadata"] = {}): void {
-    const { bookmarks, kind, sendInitialEvents, resourceVersion } = this.#request;
-    if (!bookmarks && !sendInitialEvents) return;
-    const version = String(Math.max(this.#storage.version, resourceVersion ?? 0));
-    const object: KubeObject = {
-      kind: kind.type.kind,
-      apiVersion: apiVersionOf(kind.type),
-      metadata: { resourceVersion: version, ...extra },
-    };
-    this.#write(`{"type":"BOOKMARK","object":${JSON.stringify(object)}}\n`);
+  /** None while the first events are sent: the client would skip the rest of them. */
+  #bookmark(): void {
+    const { bookmarks, sendInitialEvents } = this.#request;
+    if ((bookmarks || sendInitialEvents) && !this.#first) this.#write(this.#bookmarkOf(this.#versionNow));
+  }
+
+  get #versionNow(): number {
+    return Math.max(this.#storage.version, this.#request.resourceVersion ?? 0);
+  }
+
+  #bookmarkOf(version: number, extra: KubeObject["metadata"] = {}): string {
+    const { type } = this.#request.kind;
+    const metadata = { resourceVersion: String(version), ...extra };
+    const object: KubeObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata };
+    return `{"type":"BOOKMARK","object":${JSON.stringify(object)}}\n`;
   }
 
   #write(line: string): void {
     if (this.#ended) return;
     this.#response.write(line);
     if (this.#response.writableLength > this.#limits.bufferedBytesMax) {
-      this.#cutOff(expired("the watch fell too far behind"));
+      this.#cutOff(tooFarBehind());
     }
   }
 
@@ -195,6 +256,8 @@ export class WatchStream implements Disposable {
     this.#clock.after(errorReadMs, () => this.#response.destroy());
   }
 }
+
+const tooFarBehind = () => expired("the watch fell too far behind");
 
 /** The last state of an object that no longer matches, under the version of that change. */
 function leaving({ object }: Entry, version: number): Entry {

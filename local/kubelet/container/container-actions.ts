@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
+import { finished } from "node:stream/promises";
 import type { Container, HttpGetAction, IntOrString, Probe } from "../../../api/kinds/core.ts";
 import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -24,6 +25,8 @@ export interface ActionResult {
 export type Action = Pick<Probe, "httpGet" | "tcpSocket" | "exec" | "grpc">;
 
 const outputBytesMax = 1024;
+/** How long output may come after the end of its command. Milliseconds. */
+const outputLateMs = 100;
 
 /** Performs one action, until `timeoutMs` milliseconds have passed or until aborted. It never rejects. */
 export async function perform(
@@ -34,18 +37,24 @@ export async function perform(
   const limit = new AbortController();
   using _ = clock.after(timeoutMs, () => limit.abort(new Error(`no answer within ${timeoutMs / 1000} s`)));
   try {
-    return await begin(action, target, AbortSignal.any([signal, limit.signal]));
+    return await begin(action, target, { clock, signal: AbortSignal.any([signal, limit.signal]) });
   } catch (error) {
     const cause = limit.signal.aborted ? limit.signal.reason : error;
     return { passed: false, message: cause instanceof Error ? cause.message : String(cause) };
   }
 }
 
-function begin(action: Action, target: ActionTarget, signal: AbortSignal): Promise<ActionResult> {
+interface Limits {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+function begin(action: Action, target: ActionTarget, limits: Limits): Promise<ActionResult> {
+  const { signal } = limits;
   const { httpGet, tcpSocket, exec } = action;
   if (httpGet) return get(httpGet, target, signal);
   if (tcpSocket) return dial(tcpSocket.host || target.podIp, portOf(tcpSocket.port, target.container), signal);
-  if (exec) return run(target.launchOf(exec.command ?? []), signal);
+  if (exec) return run(target.launchOf(exec.command ?? []), limits);
   return Promise.reject(new Error("local mode does not support this kind of probe"));
 }
 
@@ -100,10 +109,11 @@ function dial(host: string, port: number, signal: AbortSignal): Promise<ActionRe
   });
 }
 
-async function run(launch: Launch, signal: AbortSignal): Promise<ActionResult> {
+async function run(launch: Launch, { clock, signal }: Limits): Promise<ActionResult> {
   const group = await startProcess(launch);
   let output = "";
-  for (const stream of [group.stdout, group.stderr]) {
+  const streams = [group.stdout, group.stderr];
+  for (const stream of streams) {
     stream.on("data", (chunk: Buffer) => {
       output = (output + chunk.toString("utf8")).slice(0, outputBytesMax);
     });
@@ -112,6 +122,9 @@ async function run(launch: Launch, signal: AbortSignal): Promise<ActionResult> {
   if (signal.aborted) kill();
   using _killing = onAbort(signal, kill);
   const code = exitCodeOf(await group.exited);
+  // A process that the command left behind may keep its pipes open for ever.
+  using _late = clock.after(outputLateMs, () => streams.forEach((stream) => void stream.destroy()));
+  await Promise.allSettled(streams.map((stream) => finished(stream)));
   signal.throwIfAborted();
   return { passed: code === 0, message: output.trim() || `command ended with exit code ${code}` };
 }

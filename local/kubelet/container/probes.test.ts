@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { answering, aScript, conditionOf, idle, openLocalNode } from "../../../test/support/labs/local-node.ts";
 
+/** The pipes and sockets of children that this process reads. */
+const openPipes = () => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
+
 const status = (code: number) =>
   `require("http").createServer((_, response) => response.writeHead(${code}).end()).listen(8080, process.env.POD_IP)`;
 
@@ -43,6 +46,19 @@ describe("a container with a readiness probe", () => {
       .toContain("Readiness probe failed: HTTP probe failed with statuscode: 503");
     const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
     expect(conditionOf(pod, "Ready")?.status).toBe("False");
+  });
+});
+
+describe("a container whose exec probe leaves a process behind", () => {
+  it("is ready, although that process keeps the output of the probe open", async () => {
+    await using node = await openLocalNode();
+    const command = ["sh", "-c", "sleep 60 & echo begun"];
+    const readinessProbe = { exec: { command }, periodSeconds: 60 };
+    const before = openPipes();
+    await node.createPod("nova", { containers: [aScript(answering("x"), { readinessProbe })] });
+    await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
+    const ofItsContainer = 2;
+    expect(openPipes() - before).toBeLessThanOrEqual(ofItsContainer);
   });
 });
 

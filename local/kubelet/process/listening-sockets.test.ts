@@ -27,6 +27,28 @@ it("finds listeners on the IPv6 address that accepts IPv4 connections as well", 
   expect(listenersOnEveryAddress(text)).toEqual([{ port: 8888, inode: "9" }]);
 });
 
+it.each([
+  { machine: "little-endian", address: "0000000000000000FFFF000000000000" },
+  { machine: "big-endian", address: "00000000000000000000FFFF00000000" },
+])("finds listeners on the IPv4-mapped form of 0.0.0.0 on a $machine machine", ({ address }) => {
+  const zero = "0".repeat(32);
+  const one = "0000000000000000FFFF00000100007F"; // 127.0.0.1
+  const text = [
+    `   0: ${address}:22B8 ${zero}:0000 0A ${rest} 9 1 0000000000000000 100 0 0 10 0`,
+    `   1: ${one}:22B9 ${zero}:0000 0A ${rest} 10 1 0000000000000000 100 0 0 10 0`,
+  ];
+  expect(listenersOnEveryAddress([head, ...text, ""].join("\n"))).toEqual([{ port: 8888, inode: "9" }]);
+});
+
+it("finds a real listener on the IPv4-mapped form of 0.0.0.0", async ({ skip }) => {
+  if (!hasProc) return skip("needs /proc");
+  await using server = createServer().listen(0, "::ffff:0.0.0.0");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const found = listenersOnEveryAddress(await readListening("/proc/net/tcp6"));
+  expect(found.map((each) => each.port)).toContain(port);
+});
+
 /** The ports on every address that a file has, and the number of bytes that were read of it. */
 async function readFrom(lines: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), "rouse-sockets-"));

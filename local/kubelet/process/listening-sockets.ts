@@ -9,7 +9,8 @@ export interface ListeningSocket {
 
 // Columns of /proc/net/tcp and tcp6 (proc_net_tcp in the kernel's documentation): local address, state, inode.
 const listening = "0A";
-const everyAddress = /^0+$/;
+/** 0.0.0.0, ::, and ::ffff:0.0.0.0, which takes IPv4 connections; each word of an address has the byte order of the machine. */
+const everyAddress = /^(0+|0{16}(FFFF0000|0000FFFF)0{8})$/;
 const blockBytes = 8_192;
 
 /**
