@@ -65,30 +65,50 @@ function mergeList(
   if (items.some((item) => item[directive] === "replace" && !(by in item))) {
     return items.filter((item) => item[directive] !== "replace").map(plain);
   }
-  let merged = current;
+  const merged: unknown[] = [...current];
+  const places = placesBy(merged, by);
   for (const item of items) {
     const key = item[by];
     if (key === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${by}`);
-    const isIt = (other: unknown) => isJsonObject(other) && other[by] === key;
-    const found = merged.find(isIt);
+    const [first = merged.length, ...others] = places.get(key) ?? [];
+    const found = merged[first];
     const next = mergeObject(isJsonObject(found) ? found : {}, item, path);
-    if (next === undefined) merged = merged.filter((other) => !isIt(other));
-    else if (found === undefined) merged = [...merged, next];
-    else merged = merged.map((other) => (other === found ? next : other));
+    merged[first] = next ?? removed;
+    if (next) places.set(key, [first, ...others]);
+    else {
+      places.delete(key);
+      for (const place of others) merged[place] = removed;
+    }
   }
-  return merged;
+  return merged.filter((item) => item !== removed);
+}
+
+const removed = Symbol("removed");
+
+/** Where the items with each key are. A search for each item of a patch would take minutes for 40,000 of them. */
+function placesBy(items: readonly unknown[], by: string): Map<unknown, readonly number[]> {
+  const places = new Map<unknown, number[]>();
+  for (const [place, item] of items.entries()) {
+    if (!isJsonObject(item)) continue;
+    const known = places.get(item[by]);
+    if (known) known.push(place);
+    else places.set(item[by], [place]);
+  }
+  return places;
 }
 
 function retained(target: JsonObject, keys: unknown): JsonObject {
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw badRequest("$retainKeys must be a list");
-  return Object.fromEntries(Object.entries(target).filter(([key]) => keys.includes(key)));
+  const kept = new Set<unknown>(keys);
+  return Object.fromEntries(Object.entries(target).filter(([key]) => kept.has(key)));
 }
 
-function removeFromList(merged: Record<string, unknown>, field: string, removed: unknown): void {
+function removeFromList(merged: Record<string, unknown>, field: string, unwanted: unknown): void {
   const current = ownField(merged, field);
-  if (!Array.isArray(current) || !Array.isArray(removed)) return;
-  merged[field] = current.filter((item) => !removed.includes(item));
+  if (!Array.isArray(current) || !Array.isArray(unwanted)) return;
+  const all = new Set<unknown>(unwanted);
+  merged[field] = current.filter((item) => !all.has(item));
 }
 
 /** Sorts the named items into the given order; the others keep their positions. */
@@ -100,8 +120,9 @@ function reorder(merged: Record<string, unknown>, field: string, order: unknown,
   const places = new Map(order.map((item, place) => [keyOf(item), place]));
   const named = current
     .filter((item) => places.has(keyOf(item)))
-    .sort((left, right) => (places.get(keyOf(left)) ?? 0) - (places.get(keyOf(right)) ?? 0));
-  merged[field] = current.map((item) => (places.has(keyOf(item)) ? named.shift() : item));
+    .sort((left, right) => (places.get(keyOf(left)) ?? 0) - (places.get(keyOf(right)) ?? 0))
+    .values();
+  merged[field] = current.map((item) => (places.has(keyOf(item)) ? named.next().value : item));
 }
 
 /** A patch without its directives: its value when the target is absent. */

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import type { Service, ServicePort } from "../../../api/kinds/core.ts";
 import type { StatusCause } from "../../../api/kinds/meta.ts";
+import { repeatedAt } from "../../../lib/data/repeated-at.ts";
 import { labelName } from "../metadata/names.ts";
 import { duplicate, invalid, required } from "../schema/causes.ts";
 import type { ClusterIps } from "./cluster-ips.ts";
@@ -38,18 +39,12 @@ function checkPort(
 }
 
 function checkUnique(ports: readonly ServicePort[]): readonly StatusCause[] {
-  const same = (a: ServicePort, b: ServicePort) => a.port === b.port && a.protocol === b.protocol;
-  return ports.flatMap((port, index) => {
-    const earlier = ports.slice(0, index);
-    return [
-      ...(port.name && earlier.some(({ name }) => name === port.name)
-        ? [duplicate(`spec.ports[${index}].name`, port.name)]
-        : []),
-      ...(earlier.some((one) => same(one, port))
-        ? [duplicate(`spec.ports[${index}]`, { port: port.port, protocol: port.protocol })]
-        : []),
-    ];
-  });
+  const repeatedNames = repeatedAt(ports.map(({ name }) => name));
+  const repeatedPorts = repeatedAt(ports.map(({ port, protocol }) => `${port} ${protocol}`));
+  return ports.flatMap(({ name, port, protocol }, index) => [
+    ...(name && repeatedNames.has(index) ? [duplicate(`spec.ports[${index}].name`, name)] : []),
+    ...(repeatedPorts.has(index) ? [duplicate(`spec.ports[${index}]`, { port, protocol })] : []),
+  ]);
 }
 
 function checkAddress(

@@ -1,5 +1,6 @@
 import type { Container, ContainerPort, Probe, VolumeMount } from "../../../../api/kinds/core.ts";
 import type { StatusCause } from "../../../../api/kinds/meta.ts";
+import { repeatedAt } from "../../../../lib/data/repeated-at.ts";
 import { labelName, portName } from "../../metadata/names.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required } from "../../schema/causes.ts";
 import { checkPortNumber } from "../ports.ts";
@@ -38,9 +39,10 @@ function checkName(name: string | undefined, field: string): readonly StatusCaus
 }
 
 function checkPorts(ports: readonly ContainerPort[], field: string): readonly StatusCause[] {
+  const repeated = repeatedAt(ports.map(({ name }) => name));
   return ports.flatMap(({ containerPort, hostPort, name, protocol = "TCP" }, index) => {
     const at = `${field}[${index}]`;
-    const isRepeated = name && ports.slice(0, index).some((earlier) => earlier.name === name);
+    const isRepeated = name && repeated.has(index);
     return [
       ...(name ? portName(name).map((complaint) => invalid(`${at}.name`, name, complaint)) : []),
       ...(isRepeated ? [duplicate(`${at}.name`, name)] : []),
@@ -71,9 +73,10 @@ function checkMounts(
   field: string,
   volumes: ReadonlySet<string>,
 ): readonly StatusCause[] {
+  const repeated = repeatedAt(mounts.map(({ mountPath }) => mountPath));
   return mounts.flatMap(({ name, mountPath, subPath }, index) => {
     const at = `${field}[${index}]`;
-    const isRepeated = mountPath && mounts.slice(0, index).some((earlier) => earlier.mountPath === mountPath);
+    const isRepeated = mountPath && repeated.has(index);
     return [
       ...(name === "" ? [required(`${at}.name`)] : []),
       ...(name && !volumes.has(name) ? [notFound(`${at}.name`, name)] : []),

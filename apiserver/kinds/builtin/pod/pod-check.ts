@@ -1,5 +1,6 @@
 import type { Container, Pod, PodSpec, Volume } from "../../../../api/kinds/core.ts";
 import type { StatusCause } from "../../../../api/kinds/meta.ts";
+import { repeatedAt } from "../../../../lib/data/repeated-at.ts";
 import { labelName } from "../../metadata/names.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/causes.ts";
 import { checkContainer } from "./container-check.ts";
@@ -49,6 +50,7 @@ function checkUniqueNames(
 }
 
 function checkVolumes(volumes: readonly Volume[]): readonly StatusCause[] {
+  const repeated = repeatedAt(volumes.map(({ name }) => name));
   return volumes.flatMap((volume, index) => {
     const { name, ...sources } = volume;
     const field = `spec.volumes[${index}]`;
@@ -57,7 +59,7 @@ function checkVolumes(volumes: readonly Volume[]): readonly StatusCause[] {
       // The schema reports a missing name, but not an empty one.
       ...(name === "" ? [required(`${field}.name`)] : []),
       ...(name ? labelName(name).map((complaint) => invalid(`${field}.name`, name, complaint)) : []),
-      ...(volumes.slice(0, index).some((one) => one.name === name) ? [duplicate(`${field}.name`, name)] : []),
+      ...(repeated.has(index) ? [duplicate(`${field}.name`, name)] : []),
       ...(second ? [forbidden(`${field}.${second}`, "may not specify more than 1 volume type")] : []),
     ];
   });
