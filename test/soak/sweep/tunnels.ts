@@ -169,8 +169,9 @@ const question: SweepKind = {
         heard += text;
       });
     const over = new Promise<void>((resolve) => socket.once("end", resolve).once("close", () => resolve()));
-    // The connection is proxied once its Pod accepts, and that is the last activity.
-    await bed.untilReady(name, 60_000);
+    // The connection is proxied once its Pod accepts, and that is the last activity. On a busy machine the sandbox may sleep again
+    // before that is seen here; then the connection has ended.
+    await Promise.race([bed.untilReady(name, 60_000), over]);
     return {
       usedMs: performance.now(),
       async ask() {
