@@ -54,6 +54,17 @@ export const isNamespaceTerminating = (error: unknown): boolean =>
   error.code === 403 &&
   error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
 
+/**
+ * A write that names its object by UID found none, or another one with the same name. The answer stays the same for ever. The UID in a
+ * patch is no precondition: an API server takes it for a change of an immutable field.
+ */
+export const isOfAnotherObject = (error: unknown): boolean =>
+  isNotFound(error) ||
+  isConflict(error) ||
+  (error instanceof ApiError &&
+    error.code === 422 &&
+    error.status.details?.causes?.some(({ field }) => field === "metadata.uid") === true);
+
 /** Another client has written first, or a precondition failed. AlreadyExists is also a 409, but not a conflict. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists";

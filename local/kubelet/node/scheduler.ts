@@ -1,7 +1,7 @@
 import { type PersistentVolumeClaim, type Pod, podType } from "../../../api/kinds/core.ts";
 import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isOfAnotherObject } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
 import { reportUnexpected, runGuarded } from "../../../lib/guard/guard.ts";
@@ -113,7 +113,7 @@ export class Scheduler {
     try {
       await client.patch(podType, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
     } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return;
+      if (isOfAnotherObject(error) || !this.#waiting.has(uid)) return;
       log.warn({ err: error, pod: name }, "could not report why a Pod is unschedulable");
       // Checked again soon, and then reported again.
       this.#waiting.set(uid, { reason, message: "" });

@@ -8,8 +8,10 @@ import {
 } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isOfAnotherObject } from "../../../kube/client/errors.ts";
 import { runGuarded } from "../../../lib/guard/guard.ts";
+import type { Backoff } from "../../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import { makeLaunch } from "../container/container-launch.ts";
 import { ContainerLife } from "../container/container-life.ts";
 import { secondsTime } from "../container/container-state.ts";
@@ -23,7 +25,9 @@ import { StatusWriter } from "./status-writer.ts";
 const defaultGraceMs = 30_000;
 const leastGraceMs = 2_000;
 const firstWriteMs = 5;
-const deleteAttemptsMax = 20;
+/** The end of a Pod waits so long for the write of its last status, and then goes on without it. */
+const lastWriteLimitMs = 5_000;
+const deleteBackoff: Backoff = { baseMs: 200, maxMs: 30_000, jitter: 0.2 };
 
 /** One Pod on this node, from its start until everything of it is removed. */
 export class PodLife {
@@ -34,12 +38,13 @@ export class PodLife {
   readonly #writer: StatusWriter;
   readonly #startTime: Date;
   readonly #stopping = new AbortController();
+  /** Aborted once the object is gone, or the runtime waits no longer for its deletion. */
+  readonly #over = new AbortController();
   readonly #deadline: Deadline;
   #pod: Stored<Pod>;
   #lived: Promise<void> = Promise.resolve();
   #volumes: Promise<ReadonlyMap<string, string>> | undefined;
   #ending: Promise<void> | undefined;
-  #gone = false;
   #suspended = false;
   #terminated = false;
   #failure: { readonly reason: string; readonly message: string } | undefined;
@@ -95,9 +100,9 @@ export class PodLife {
 
   /** The object is deleted. Resolves when everything of the Pod is removed. */
   async removed(): Promise<void> {
-    this.#gone = true;
+    this.#over.abort(new Error("the Pod's object is gone"));
     this.#end(0);
-    await this.#ending;
+    await Promise.all([this.#writer.close(), this.#ending]);
   }
 
   /** Ends the processes because the runtime stops. The Pod's object stays, for the next start. */
@@ -106,6 +111,7 @@ export class PodLife {
     await this.#writer.close();
     this.#deadline.shorten(Math.min(limitMs, this.#graceMs()));
     await this.#stopContainers();
+    using _ = this.#services.clock.after(lastWriteLimitMs, () => this.#over.abort(new Error("the runtime stops")));
     await this.#ending;
     this.#deadline[Symbol.dispose]();
   }
@@ -169,12 +175,11 @@ export class PodLife {
     this.#deadline[Symbol.dispose]();
     this.#terminated = true;
     if (!this.isFinished) this.#writer.changed();
-    await this.#writer.settled();
-    await this.#writer.close();
+    await this.#writer.finish(lastWriteLimitMs);
     addresses.free(this.podIp, uid, clock.ticksMs());
-    if (!this.#gone) await this.#deleteObject();
-    // Nothing waits for it: a program may have left very many files.
+    // Before the deletion of the object, which a full disk can delay. Nothing waits for it: a program may have left very many files.
     runGuarded("kubelet", () => volumes.release(uid));
+    await this.#deleteObject();
     void removals.remove(directories.podLogs(uid));
   }
 
@@ -191,20 +196,24 @@ export class PodLife {
     await Promise.all(lives.map((life) => life.stop(this.#deadline)));
   }
 
-  /** Deletes the object in the API server once nothing of the Pod is left; retried until it succeeds. */
+  /** Deletes the object in the API server once nothing of the Pod runs; retried until it succeeds. */
   async #deleteObject(): Promise<void> {
     const { client, clock, log } = this.#services;
     const { namespace, name, uid } = this.#pod.metadata;
-    for (let attempt = 1; attempt <= deleteAttemptsMax; attempt += 1) {
-      try {
-        return await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } });
-      } catch (error) {
-        // A remaining Pod is removed at the next start.
-        if (isNotFound(error) || isConflict(error) || this.#gone || this.#suspended) return;
-        log.warn({ err: error, uid, attempt }, "could not remove a finished Pod; requeued");
-        await clock.sleep(Math.min(100 * 2 ** attempt, 5_000));
-      }
-    }
+    const { signal } = this.#over;
+    const options = { gracePeriodSeconds: 0, preconditions: { uid } } as const;
+    const round = async () => {
+      await client.delete(podType, { namespace, name }, options, signal).catch((error: unknown) => {
+        // What remains at a stop is removed at the next start.
+        if (!isOfAnotherObject(error) && !this.#suspended) throw error;
+      });
+      return undefined;
+    };
+    const onFailure = (err: unknown, failures: number) => {
+      log.warn({ err, uid, failures }, "could not remove a finished Pod; requeued");
+      return undefined;
+    };
+    await repeatUntilDone({ clock, signal, backoff: deleteBackoff, round, onFailure });
   }
 
   #makeLife(container: Container, restartPolicy: string | undefined): ContainerLife {

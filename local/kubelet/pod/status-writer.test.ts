@@ -21,8 +21,7 @@ async function openWriter(intercept: Intercept = (_call, proceed) => proceed()) 
     ...{ make: () => ({ ...status }), bound: () => {} },
   });
   return {
-    clock,
-    writer,
+    ...{ client: api.client, pod, clock, writer },
     /** The status is this from now on. */
     says(message: string) {
       status.message = message;
@@ -74,6 +73,34 @@ it("writes the last status once the API server answers again", async () => {
   await lab.clock.advance(100);
   await lab.writer.settled();
   expect(await lab.written()).toBe("second");
+});
+
+it("writes nothing more once another Pod has the name", async () => {
+  let writes = 0;
+  await using lab = await openWriter((_call, proceed) => {
+    writes += 1;
+    return proceed();
+  });
+  const { metadata, spec } = lab.pod;
+  const where = { namespace: "default", name: "nova" };
+  await lab.client.delete(podType, where, { gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } });
+  await lab.client.create(podType, { metadata: where, spec: { ...spec, containers: spec?.containers ?? [] } });
+  lab.says("of the first one");
+  await lab.writer.settled();
+  lab.says("of the first one, later");
+  await lab.writer.settled();
+  expect(writes).toBe(1);
+  expect(await lab.written()).toBeUndefined();
+});
+
+it("gives the last write up in time if the API server refuses it each time", async () => {
+  await using lab = await openWriter(async () => {
+    throw new ApiUnreachable("cut off");
+  });
+  lab.says("last");
+  const finished = lab.writer.finish(5_000);
+  await lab.clock.advance(5_000);
+  await finished;
 });
 
 it("writes nothing more to a Pod that is deleted, nor once it is closed", async () => {

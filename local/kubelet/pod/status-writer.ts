@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Pod, type PodStatus, podType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient, Patch } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isOfAnotherObject } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Backoff } from "../../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
@@ -58,6 +58,13 @@ export class StatusWriter {
     await this.#writing;
   }
 
+  /** Resolves when all changes so far are written, but at the latest after this time, and stops all writes. */
+  async finish(limitMs: number): Promise<void> {
+    using _ = this.#options.clock.after(limitMs, () => void this.close());
+    await this.settled();
+    await this.close();
+  }
+
   /** Stops all writes. */
   async close(): Promise<void> {
     this.#stop.abort(new Error("the Pod's status is no longer written"));
@@ -73,7 +80,7 @@ export class StatusWriter {
     };
     const onFailure = (error: unknown, failures: number) => {
       // The Pod is deleted, or another one has its name. The informer will report it.
-      if (isNotFound(error) || isConflict(error)) this.#stop.abort(error);
+      if (isOfAnotherObject(error)) this.#stop.abort(error);
       else log.warn({ err: error, failures }, "could not write the status of a Pod; requeued");
       return undefined;
     };

@@ -1,7 +1,11 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../api/kinds/core.ts";
 import { podType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import { ApiUnreachable } from "../../../kube/client/errors.ts";
+import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { aScript, idle, type LocalNode, openLocalNode, readPodLog } from "../../../test/support/labs/local-node.ts";
 import { readProcess } from "../process/proc.ts";
 
@@ -112,6 +116,34 @@ describe("a Pod that is deleted", () => {
     const second = await upPod(node, idle);
     expect(second.metadata.uid).not.toBe(first.metadata.uid);
     expect(second.status?.podIP).not.toBe(first.status?.podIP);
+  });
+
+  it("leaves no folder behind when another one gets its name at once", async () => {
+    await using node = await openLocalNode();
+    const first = await upPod(node, idle);
+    await node.client.delete(podType, where, { gracePeriodSeconds: 0 });
+    await node.createPod("nova", { containers: [aScript(idle)] });
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    for (const folder of ["pods", "logs"]) {
+      const left = () => readdir(join(node.dataDir, folder));
+      await expect.poll(left, { timeout: 10_000 }).not.toContain(first.metadata.uid);
+    }
+  });
+
+  it("leaves no folder behind when its status cannot be written any more", async () => {
+    let refuses = false;
+    await using node = await openLocalNode({
+      clientOf: (client) =>
+        interceptCalls(client, async (call, proceed) => {
+          if (refuses && call.verb === "patch" && call.kind === "Pod") throw new ApiUnreachable("refused");
+          return proceed();
+        }),
+    });
+    const pod = await upPod(node, idle);
+    refuses = true;
+    await node.client.delete(podType, where, { gracePeriodSeconds: 0 });
+    const left = () => readdir(join(node.dataDir, "pods"));
+    await expect.poll(left, { timeout: 10_000 }).not.toContain(pod.metadata.uid);
   });
 });
 

@@ -1,7 +1,7 @@
 import { type PersistentVolumeClaim, persistentVolumeClaimType } from "../../../api/kinds/core.ts";
 import { parseKey } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isOfAnotherObject } from "../../../kube/client/errors.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -47,7 +47,7 @@ export function startClaimBinder({ client, clock, log, claims, volumes }: ClaimB
         const toStatus = { subresource: "status" } as const;
         await client.patch(persistentVolumeClaimType, where, { type: "merge", body: status }, toStatus, signal);
       } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error;
+        if (!isOfAnotherObject(error)) throw error;
       }
       return {};
     },
