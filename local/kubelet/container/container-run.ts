@@ -120,7 +120,8 @@ export class ContainerRun {
     void removeLog(directories.containerLog(podUid, container.name, restartCount - 2));
     log.attach(this.#process.stdout, "stdout");
     log.attach(this.#process.stderr, "stderr");
-    using _ = watch.watch(this.#process.pid, ({ port, pids }) => {
+    const run = { groupId: this.#process.pid, containment: this.#containment };
+    using _ = watch.watch(run, ({ port, pids }) => {
       this.kill(everyAddressCause(port, podIp));
       for (const pid of pids) killProcess(pid); // also processes outside the group
     });

@@ -4,8 +4,8 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
+import { daemonEnvironments } from "../../../test/support/labs/daemon-environments.ts";
 import { aScript, idle, type LocalNode, openLocalNode, readPodLog } from "../../../test/support/labs/local-node.ts";
-import { Cgroup } from "./cgroups.ts";
 import { Containment } from "./containment.ts";
 import { readBootId, readProcess } from "./proc.ts";
 
@@ -30,22 +30,18 @@ async function daemonOf(node: LocalNode, script: string): Promise<number> {
   return Number(/daemon (\d+)/.exec(await readPodLog(node, pod))?.[1]);
 }
 
-/** Only a cgroup finds a process that has left the session and has another environment. */
-function environments(): readonly ("kept" | "cleared")[] {
-  const made = Cgroup.make(Cgroup.placeFor("rouse-a-test"));
-  made?.remove();
-  return made ? ["kept", "cleared"] : ["kept"];
-}
-
 describe("a daemon with a session of its own", () => {
-  it.each(environments())("is gone when its container has ended by itself (environment: %s)", async (environment) => {
-    await using node = await openLocalNode();
-    const pid = await daemonOf(node, startsDaemon(environment, "process.exit(0);"));
-    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Succeeded"));
-    expect(await lives(pid)).toBe(false);
-  });
+  it.each(daemonEnvironments())(
+    "is gone when its container has ended by itself (environment: %s)",
+    async (environment) => {
+      await using node = await openLocalNode();
+      const pid = await daemonOf(node, startsDaemon(environment, "process.exit(0);"));
+      await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Succeeded"));
+      expect(await lives(pid)).toBe(false);
+    },
+  );
 
-  it.each(environments())("is gone before its Pod is (environment: %s)", async (environment) => {
+  it.each(daemonEnvironments())("is gone before its Pod is (environment: %s)", async (environment) => {
     await using node = await openLocalNode();
     const pid = await daemonOf(node, `${startsDaemon(environment, "")} ${idle}`);
     expect(await lives(pid)).toBe(true);
@@ -78,13 +74,15 @@ async function markOf(podUid: string, node: LocalNode): Promise<string> {
   return JSON.parse(await readFile(`${directory}/${file}`, "utf8")).mark;
 }
 
-it("without a cgroup, only processes with the mark of a container are killed", async () => {
+it("without a cgroup, only processes with the mark of a container are found and killed", async () => {
   const mark = "00000000-1111-4222-8333-444444444444";
   const start = (value: string) =>
     spawn(process.execPath, ["-e", idle], { detached: true, stdio: "ignore", env: { ROUSE_CONTAINER_RUN: value } });
   const [marked, other] = [start(mark), start("00000000-1111-4222-8333-555555555555")];
   const pids = [marked.pid ?? 0, other.pid ?? 0] as const;
-  expect(await Containment.find({ mark }).end(systemClock)).toEqual({ killed: 1, left: [] });
+  const containment = Containment.find({ mark });
+  expect([...(await Containment.membersOf([containment]))]).toEqual([[pids[0], containment]]);
+  expect(await containment.end(systemClock)).toEqual({ killed: 1, left: [] });
   expect(await lives(pids[0])).toBe(false);
   expect(await lives(pids[1])).toBe(true);
   other.kill("SIGKILL");

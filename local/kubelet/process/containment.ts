@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Cgroup } from "./cgroups.ts";
-import { hasProc, processesWith, readProcess } from "./proc.ts";
+import { environmentValues, hasProc, processesWith, readProcess } from "./proc.ts";
 import { killProcess, type Launch } from "./process.ts";
 
 /** In the environment of every container, and so of its descendants. */
@@ -73,6 +73,23 @@ export class Containment {
     }
     this.#cgroup?.remove();
     return { killed: killed.size, left };
+  }
+
+  /**
+   * The processes of the machine that are in these containments, by pid. What is in a cgroup belongs to it, whatever its environment
+   * says.
+   */
+  static async membersOf(containments: Iterable<Containment>): Promise<ReadonlyMap<number, Containment>> {
+    const byMark = new Map([...containments].map((containment) => [containment.record.mark, containment]));
+    const members = new Map<number, Containment>();
+    for (const [pid, mark] of await environmentValues(markName)) {
+      const containment = byMark.get(mark);
+      if (containment) members.set(pid, containment);
+    }
+    for (const containment of byMark.values()) {
+      for (const pid of containment.#cgroup?.members() ?? []) members.set(pid, containment);
+    }
+    return members;
   }
 
   async #marked(): Promise<readonly number[]> {

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../../lib/time/clock.ts";
+import { Containment } from "./containment.ts";
 import { type ListeningSocket, listenersOnEveryAddress, readListening } from "./listening-sockets.ts";
 import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
 
@@ -9,6 +10,19 @@ const firstChecksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
 const laterChecksMs = 30_000;
 /** The checks may take at most this share of the time, also on a machine with very many connections. */
 const shareOfTime = 0.5;
+/**
+ * A socket is a stranger's once so many checks have found no owner in a container: one check misses a process that starts, or hands its
+ * socket to a child, while the check runs.
+ */
+const missesOfStranger = 2;
+
+/** The processes of one run of a container. */
+export interface WatchedRun {
+  /** The process group of its head. */
+  readonly groupId: number;
+  /** Finds its daemons, which have left the group. */
+  readonly containment: Containment;
+}
 
 export interface FoundListener {
   readonly port: number;
@@ -25,8 +39,9 @@ export interface FoundListener {
  */
 export class EveryAddressWatch implements Disposable {
   readonly #clock: Clock;
-  readonly #groups = new Map<number, { readonly found: (listener: FoundListener) => void; timer: Timer }>();
-  #strangers: ReadonlySet<string> = new Set();
+  readonly #groups = new Map<number, WatchedGroup>();
+  /** How many checks have found no owner of a socket, by its inode. */
+  #misses: ReadonlyMap<string, number> = new Map();
   #checking: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #restMs = 0;
@@ -36,8 +51,8 @@ export class EveryAddressWatch implements Disposable {
     this.#clock = clock;
   }
 
-  /** Checks a process group until disposed, and calls `found` when a process in it listens on every address. */
-  watch(groupId: number, found: (listener: FoundListener) => void): Disposable {
+  /** Checks a run of a container until disposed, and calls `found` when a process of it listens on every address. */
+  watch({ groupId, containment }: WatchedRun, found: (listener: FoundListener) => void): Disposable {
     const checkAgain = (nth: number): Timer => {
       const atMs = firstChecksMs[nth];
       const delayMs = atMs === undefined ? laterChecksMs : atMs - (firstChecksMs[nth - 1] ?? 0);
@@ -47,7 +62,7 @@ export class EveryAddressWatch implements Disposable {
         if (atMs !== undefined || this.#clock.ticksMs() - this.#checkedMs >= laterChecksMs / 2) void this.check();
       });
     };
-    const entry = { found, timer: checkAgain(0) };
+    const entry: WatchedGroup = { containment, found, timer: checkAgain(0) };
     this.#groups.set(groupId, entry);
     return {
       [Symbol.dispose]: () => {
@@ -87,9 +102,11 @@ export class EveryAddressWatch implements Disposable {
     this.#checkedMs = beganMs;
     const texts = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map(readListening));
     const sockets = texts.flatMap(listenersOnEveryAddress);
-    const unknown = sockets.filter(({ inode }) => !this.#strangers.has(inode));
+    const missesOf = (inode: string) => this.#misses.get(inode) ?? 0;
+    const unknown = sockets.filter(({ inode }) => missesOf(inode) < missesOfStranger);
     const owners = unknown.length > 0 ? await this.#ownersOf(unknown) : new Map<string, Owner>();
-    this.#strangers = new Set(sockets.map(({ inode }) => inode).filter((inode) => !owners.has(inode)));
+    const missed = sockets.filter(({ inode }) => !owners.has(inode));
+    this.#misses = new Map(missed.map(({ inode }) => [inode, Math.min(missesOf(inode) + 1, missesOfStranger)]));
     this.#restMs = (this.#clock.ticksMs() - beganMs) * (1 / shareOfTime - 1);
     for (const { inode, port } of unknown) {
       const owner = owners.get(inode);
@@ -99,16 +116,43 @@ export class EveryAddressWatch implements Disposable {
 
   /** The group of each socket, by inode. */
   async #ownersOf(sockets: readonly ListeningSocket[]): Promise<ReadonlyMap<string, Owner>> {
-    const owners = new Map<string, Owner>();
-    const processes = await listProcesses();
-    for (const [pid, groupId] of groupMembers(processes, new Set(this.#groups.keys()))) {
-      const open = await socketInodes(pid);
-      for (const { inode } of sockets) {
-        if (open.has(inode)) owners.set(inode, { groupId, pids: [...(owners.get(inode)?.pids ?? []), pid] });
-      }
-    }
-    return owners;
+    const members = groupMembers(await listProcesses(), new Set(this.#groups.keys()));
+    const owners = await ownersAmong(members, sockets);
+    const rest = sockets.filter(({ inode }) => !owners.has(inode));
+    if (rest.length === 0) return owners;
+    return new Map([...owners, ...(await ownersAmong(await this.#daemons(members), rest))]);
   }
+
+  /** The group of each process that has left its group and session, and whose parent has ended. */
+  async #daemons(known: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
+    const groupIds = new Map([...this.#groups].map(([groupId, { containment }]) => [containment, groupId]));
+    const daemons = new Map<number, number>();
+    for (const [pid, containment] of await Containment.membersOf(groupIds.keys())) {
+      const groupId = groupIds.get(containment);
+      if (groupId !== undefined && !known.has(pid)) daemons.set(pid, groupId);
+    }
+    return daemons;
+  }
+}
+
+interface WatchedGroup {
+  readonly containment: Containment;
+  readonly found: (listener: FoundListener) => void;
+  timer: Timer;
+}
+
+async function ownersAmong(
+  members: ReadonlyMap<number, number>,
+  sockets: readonly ListeningSocket[],
+): Promise<ReadonlyMap<string, Owner>> {
+  const owners = new Map<string, Owner>();
+  for (const [pid, groupId] of members) {
+    const open = await socketInodes(pid);
+    for (const { inode } of sockets) {
+      if (open.has(inode)) owners.set(inode, { groupId, pids: [...(owners.get(inode)?.pids ?? []), pid] });
+    }
+  }
+  return owners;
 }
 
 interface Owner {

@@ -1,12 +1,31 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { daemonEnvironments } from "../../../test/support/labs/daemon-environments.ts";
 import { aScript, idle, openLocalNode, readPodLog } from "../../../test/support/labs/local-node.ts";
-import { groupMembers } from "./every-address-watch.ts";
+import { Containment } from "./containment.ts";
+import { EveryAddressWatch, type FoundListener, groupMembers } from "./every-address-watch.ts";
 import { readProcess } from "./proc.ts";
+import { startProcess } from "./process.ts";
 
 const listening = (address: string, port = 0) =>
   `require("net").createServer().listen(${port}, ${JSON.stringify(address)}); ${idle}`;
+
+/** Becomes a daemon as `daemon(3)` does: a grandchild with a session of its own, which goes on once its parent has ended. */
+function daemonizing(script: string, environment: "kept" | "cleared"): string {
+  const env = environment === "kept" ? "process.env" : "{}";
+  const start = (child: string, then: string) =>
+    `require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(child)}, String(process.pid)], { detached: true, stdio: "inherit", env: ${env} })${then};`;
+  const orphaned = `
+    const timer = setInterval(() => {
+      if (process.ppid === Number(process.argv[1])) return;
+      clearInterval(timer);
+      console.log("daemon " + process.pid);
+      ${script}
+    }, 10);`;
+  return `${start(start(orphaned, `.on("spawn", () => process.exit(0))`), "")} ${idle}`;
+}
 
 /** A port without a listener. */
 async function freePort(): Promise<number> {
@@ -42,6 +61,39 @@ describe.runIf(process.platform === "linux")("a program that listens on every ad
     expect(pod.status?.containerStatuses?.[0]?.state?.terminated?.reason).toBe("BindsEveryAddress");
     const child = Number(await readPodLog(node, pod));
     await expect.poll(async () => (await readProcess(child))?.zombie ?? true).toBe(true);
+  });
+
+  it.each(daemonEnvironments())("is found and ended in a daemon (environment: %s)", async (environment) => {
+    await using node = await openLocalNode();
+    const script = daemonizing(listening("0.0.0.0"), environment);
+    await node.createPod("nova", { restartPolicy: "Never", containers: [aScript(script)] });
+    const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Failed"));
+    expect(pod.status?.containerStatuses?.[0]?.state?.terminated?.reason).toBe("BindsEveryAddress");
+    const daemon = Number(/daemon (\d+)/.exec(await readPodLog(node, pod))?.[1]);
+    expect((await readProcess(daemon))?.zombie ?? true).toBe(true);
+  });
+
+  it("is found in a process that one check has missed", async () => {
+    using watch = new EveryAddressWatch(new FakeClock());
+    const port = await freePort();
+    const found: FoundListener[] = [];
+    const { PATH = "" } = process.env;
+    const launch = { program: process.execPath, environment: { PATH }, workingDirectory: "/" };
+    const script = `require("net").createServer().listen(${port}, "0.0.0.0", () => console.log("up"));`;
+    const group = await startProcess({ ...launch, argv: ["node", "-e", script] });
+    try {
+      await once(group.stdout, "data");
+      // A check reads the sockets only if it watches a group.
+      const containment = Containment.plan();
+      using _other = watch.watch({ groupId: 1 << 30, containment }, () => {});
+      await watch.check();
+      using _own = watch.watch({ groupId: group.pid, containment }, (listener) => found.push(listener));
+      await watch.check();
+      expect(found).toEqual([{ port, pids: [group.pid] }]);
+    } finally {
+      group.signal("SIGKILL");
+      await group.exited;
+    }
   });
 
   it("is never ready, even when its probe passes", async () => {

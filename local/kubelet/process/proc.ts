@@ -51,6 +51,22 @@ export async function processesWith(entry: string): Promise<readonly number[]> {
   });
 }
 
+/** The value of a variable in the environment of each process that has it, by pid, if this user may read it. */
+export async function environmentValues(name: string): Promise<ReadonlyMap<number, string>> {
+  const start = `${name}=`;
+  const valueIn = (environment: Buffer) =>
+    environment
+      .toString("latin1")
+      .split("\0")
+      .find((entry) => entry.startsWith(start))
+      ?.slice(start.length);
+  const found = await ofEachProcess(async (pid) => {
+    const value = await readOfProcess(pid, "environ", valueIn);
+    return value === undefined ? undefined : ([pid, value] as const);
+  });
+  return new Map(found);
+}
+
 /**
  * When a process started, as `ps` of any Unix tells it, in UTC and to the second; undefined if it is gone. Pid and time identify
  * a process where there is no `/proc`.
