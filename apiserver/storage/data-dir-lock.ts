@@ -17,6 +17,8 @@ export function lockDataDir(dir: string): Disposable {
   const own = `${lock}.${process.pid}`;
   const identity = identityOfProcess(process.pid) ?? String(process.pid);
   try {
+    // What a killed process with this id left may be another name of the lock: writing to it would change the lock.
+    rmSync(own, { force: true });
     writeFileSync(own, identity);
     // Two attempts: the first for a free lock, the second after the removal of a stale one.
     if (!tryLink(own, lock)) {
@@ -48,6 +50,8 @@ function removeStale(dir: string, lock: string): void {
   const owner = readOwner(lock);
   if (owner !== undefined && isAlive(owner)) throw inUse(dir, owner);
   const aside = `${lock}.stale.${process.pid}`;
+  // As above: renaming does nothing if both are names of one file.
+  rmSync(aside, { force: true });
   try {
     renameSync(lock, aside);
   } catch (error) {

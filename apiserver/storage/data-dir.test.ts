@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -134,6 +134,18 @@ describe("a data directory", () => {
     using _data = openDataDir(dir.path);
     expect(readFileSync(join(dir.path, "lock"), "utf8")).toContain(String(process.pid));
   });
+
+  it.each(["lock.PID", "lock.stale.PID"])(
+    "takes over a lock whose owner was killed while it was named %s too",
+    (name) => {
+      using dir = temporaryDir();
+      const lock = join(dir.path, "lock");
+      writeFileSync(lock, `${process.pid} 1`);
+      linkSync(lock, join(dir.path, name.replace("PID", String(process.pid))));
+      using _data = openDataDir(dir.path);
+      expect(() => openDataDir(dir.path)).toThrow(DataDirInUse);
+    },
+  );
 });
 
 const writer = `
