@@ -3,11 +3,11 @@ import { ipv4Number, ipv4Text } from "../../../lib/net/ipv4.ts";
 /** The addresses of Services. */
 export interface ClusterIps {
   /**
-   * Allocates an address that no Service has or had.
+   * The next address that no Service has or had. It stays the next one until a Service is stored with it: a dry run takes none.
    *
    * @throws Error when none is left.
    */
-  allocate(): string;
+  next(): string;
   /** The reason why a Service may not have the address that it requests, in the words of an API server. */
   refusal(address: string): string | undefined;
   /** Records the address of a stored Service; `None` has no effect. */
@@ -17,23 +17,22 @@ export interface ClusterIps {
 }
 
 const first = 0x7f_60_00_00;
-const size = 2 ** 20;
+const wholeSize = 2 ** 20;
 const range = "127.96.0.0/12";
 
 /**
- * Addresses of the loopback range 127.96.0.0/12, in order, starting at number `start`. None is allocated twice while
- * the process runs: a client of a deleted Service must not reach another one. A Service that requests a released
+ * Addresses of the loopback range 127.96.0.0/12, in order, starting at number `start` of the first `size` ones. No two Services get the same one
+ * while the process runs: a client of a deleted Service must not reach another one. A Service that requests a released
  * address gets it.
  */
-export function loopbackClusterIps(start = 1): ClusterIps {
+export function loopbackClusterIps(start = 1, size = wholeSize): ClusterIps {
   const held = new Set<string>();
   const used = new Set<string>();
   let given = 0;
   return {
-    allocate() {
-      while (given < size) {
+    next() {
+      for (; given < size; given += 1) {
         const address = toAddress((start + given) % size);
-        given += 1;
         if (address !== firstAddress && !used.has(address)) return address;
       }
       throw new Error(`every address of ${range} was given to a Service`);
@@ -59,5 +58,5 @@ const firstAddress = toAddress(0);
 
 function isInRange(address: string): boolean {
   const number = ipv4Number(address);
-  return number !== undefined && number > first && number < first + size;
+  return number !== undefined && number > first && number < first + wholeSize;
 }

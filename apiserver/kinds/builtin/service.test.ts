@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Service } from "../../../api/kinds/core.ts";
 import { cellsOf, createComplaints, prepared, updateComplaints } from "../../../test/support/admissions.ts";
-import { loopbackClusterIps } from "./cluster-ips.ts";
+import { type ClusterIps, loopbackClusterIps } from "./cluster-ips.ts";
 import { serviceKind } from "./service.ts";
 
 const kind = serviceKind(loopbackClusterIps());
@@ -102,19 +102,34 @@ it.each<[string, Service["spec"], string, string]>([
 describe("addresses", () => {
   const withAddress = (clusterIP: string) => service({ clusterIP, ports: [{ port: 80 }] });
   const ipOf = (service: Service) => service.spec?.clusterIP;
+  const take = (addresses: ClusterIps): string => {
+    const address = addresses.next();
+    addresses.hold(address);
+    return address;
+  };
+
+  it("are taken by Services that are stored, not by those of a dry run", () => {
+    const kind = serviceKind(loopbackClusterIps());
+    const tried = [prepared(kind, service()), prepared(kind, service())];
+    expect(tried.map((each) => ipOf(each as Service))).toEqual(["127.96.0.1", "127.96.0.1"]);
+    kind.committed?.(tried[0], undefined);
+    expect(ipOf(prepared(kind, service()) as Service)).toBe("127.96.0.2");
+  });
 
   it("are handed out one after the other, without those that a Service has or had", () => {
     const addresses = loopbackClusterIps();
     for (const address of ["127.96.0.2", "127.96.0.3"]) addresses.hold(address);
     addresses.release("127.96.0.3");
-    expect([addresses.allocate(), addresses.allocate()]).toEqual(["127.96.0.1", "127.96.0.4"]);
+    expect(take(addresses)).toBe("127.96.0.1");
+    expect(take(addresses)).toBe("127.96.0.4");
   });
 
   it("begin anywhere in the range, and go round it once", () => {
-    const addresses = loopbackClusterIps(2 ** 20 - 1);
-    const given = Array.from({ length: 2 ** 20 - 1 }, () => addresses.allocate());
-    expect([given[0], given[1], given.at(-1)]).toEqual(["127.111.255.255", "127.96.0.1", "127.111.255.254"]);
-    expect(() => addresses.allocate()).toThrow("every address of 127.96.0.0/12");
+    expect(loopbackClusterIps(2 ** 20 - 1).next()).toBe("127.111.255.255");
+    const addresses = loopbackClusterIps(15, 16);
+    const given = Array.from({ length: 15 }, () => take(addresses));
+    expect([given[0], given[1], given.at(-1)]).toEqual(["127.96.0.15", "127.96.0.1", "127.96.0.14"]);
+    expect(() => addresses.next()).toThrow("every address of 127.96.0.0/12");
   });
 
   it.each<[string, string, string]>([

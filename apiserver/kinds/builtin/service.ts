@@ -98,7 +98,7 @@ function complete(service: Service, { old }: Admission, addresses: ClusterIps): 
   const ports = spec.ports?.map((port) => ({ ...port, targetPort: port.targetPort || port.port }));
   if (spec.type === "ExternalName") return { ...service, spec: { ...spec, ...(ports && { ports }) } } as Service;
   // An update without the address keeps the current one.
-  const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || addresses.allocate();
+  const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || addresses.next();
   return {
     ...service,
     spec: {
