@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../json-values.ts";
 import type { DeletionRequest, PropagationPolicy } from "../objects/object-deletion.ts";
 import type { WriteMode } from "../objects/object-writes.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { badRequest } from "../status-errors.ts";
+import { badRequest, type StatusError } from "../status-errors.ts";
 import { type Predicate, parseFieldSelector, parseLabelSelector } from "./selectors.ts";
 
 /** The options of a write in its query parameters. */
@@ -48,14 +48,14 @@ export function readCount(query: URLSearchParams, name: string): number | undefi
 export function readDeletion(body: unknown, query: URLSearchParams): DeletionRequest {
   if (body !== undefined && !isJsonObject(body)) throw badRequest("the DeleteOptions are not an object");
   const options: JsonObject = body ?? {};
-  const preconditions = isJsonObject(options["preconditions"]) ? options["preconditions"] : {};
-  const grace = options["gracePeriodSeconds"] ?? readCount(query, "gracePeriodSeconds");
+  const preconditions = options["preconditions"] ?? {};
+  if (!isJsonObject(preconditions)) throw wrongOption("preconditions", preconditions, "v1.Preconditions");
   const dryRun = Array.isArray(options["dryRun"]) ? options["dryRun"] : query.getAll("dryRun");
   return {
-    uid: textOf(preconditions["uid"]),
-    resourceVersion: textOf(preconditions["resourceVersion"]),
+    uid: readText("preconditions.uid", preconditions["uid"]),
+    resourceVersion: readText("preconditions.resourceVersion", preconditions["resourceVersion"]),
     propagationPolicy: readPolicy(options, query),
-    gracePeriodSeconds: typeof grace === "number" ? grace : undefined,
+    gracePeriodSeconds: readGrace(options["gracePeriodSeconds"] ?? readCount(query, "gracePeriodSeconds")),
     dryRun: readDryRun(dryRun),
   };
 }
@@ -79,4 +79,21 @@ function readDryRun(values: readonly unknown[]): boolean {
   return asked.length > 0;
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+/** A precondition of another type must not count as none. */
+function readText(option: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string") return value;
+  throw wrongOption(option, value, "string");
+}
+
+function readGrace(value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 2 ** 63) return value;
+  throw wrongOption("gracePeriodSeconds", value, "int64");
+}
+
+/** In the words of Go's decoder of JSON. */
+function wrongOption(option: string, value: unknown, type: string): StatusError {
+  const given = typeof value === "number" ? `number ${value}` : Array.isArray(value) ? "array" : typeof value;
+  return badRequest(`json: cannot unmarshal ${given} into Go struct field DeleteOptions.${option} of type ${type}`);
+}

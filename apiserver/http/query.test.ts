@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { readDeletion } from "./query.ts";
+
+describe("the options of a deletion", () => {
+  it("have a whole number of seconds as grace, in the body or in the query", () => {
+    const graceOf = (body: unknown, query = "") => readDeletion(body, new URLSearchParams(query)).gracePeriodSeconds;
+    expect(graceOf({ gracePeriodSeconds: 0 })).toBe(0);
+    expect(graceOf({ gracePeriodSeconds: null })).toBeUndefined();
+    expect(graceOf(undefined, "gracePeriodSeconds=7")).toBe(7);
+    expect(() => graceOf(undefined, "gracePeriodSeconds=9223372036854775808")).toThrow("of type int64");
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      "a part of a second",
+      { gracePeriodSeconds: 0.5 },
+      "number 0.5 into Go struct field DeleteOptions.gracePeriodSeconds",
+    ],
+    ["more seconds than an int64 holds", { gracePeriodSeconds: 1e300 }, "number 1e+300 into"],
+    ["seconds as text", { gracePeriodSeconds: "1" }, "string into Go struct field DeleteOptions.gracePeriodSeconds"],
+    [
+      "a UID that is a number",
+      { preconditions: { uid: 5 } },
+      "number 5 into Go struct field DeleteOptions.preconditions.uid",
+    ],
+    ["preconditions that are a list", { preconditions: [] }, "array into Go struct field DeleteOptions.preconditions"],
+  ])("are rejected with %s", (_case, body, message) => {
+    expect(() => readDeletion(body, new URLSearchParams())).toThrow(message);
+  });
+});
