@@ -9,16 +9,14 @@ export const grpcStatus = {
   notFound: 5,
   permissionDenied: 7,
   resourceExhausted: 8,
-  failedPrecondition: 9,
   internal: 13,
   unavailable: 14,
   unauthenticated: 16,
 } as const;
 
 /**
- * The status of gRPC for each status of HTTP that an error has. INTERNAL stands for a fault of the activator, and for errors that no
- * call gets, because they need another method or come before the head is read. FAILED_PRECONDITION: to repeat the call is of no use
- * until somebody has changed the sandbox.
+ * The status of gRPC for each status of HTTP that an error has. The contract with the other routers of the ecosystem names some
+ * of them, and has INTERNAL for all others.
  */
 const ofHttpStatus: Readonly<Record<ErrorStatus, number>> = {
   400: grpcStatus.invalidArgument,
@@ -27,12 +25,12 @@ const ofHttpStatus: Readonly<Record<ErrorStatus, number>> = {
   404: grpcStatus.notFound,
   405: grpcStatus.internal,
   408: grpcStatus.internal,
-  409: grpcStatus.failedPrecondition,
-  410: grpcStatus.notFound,
+  409: grpcStatus.internal,
+  410: grpcStatus.internal,
   413: grpcStatus.resourceExhausted,
   414: grpcStatus.internal,
   417: grpcStatus.internal,
-  424: grpcStatus.failedPrecondition,
+  424: grpcStatus.internal,
   431: grpcStatus.internal,
   500: grpcStatus.internal,
   502: grpcStatus.unavailable,

@@ -244,7 +244,7 @@ describe("the use of a sandbox by a call of gRPC", () => {
     const autoSuspension = { inactivityTimeoutSeconds: 60, ignoreRequests };
     await world.asleep("nova", program, { autoSuspension });
     using client = clientOf(world);
-    expect((await client.call("Unary", ["one"])).code).toBe(9);
+    expect((await client.call("Unary", ["one"])).code).toBe(13);
     expect(world.kubelet.made("nova")).toBe(0);
   });
 });
