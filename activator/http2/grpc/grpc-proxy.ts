@@ -52,7 +52,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** Resets the stream with CANCEL. */
   readonly #cancel = new AbortController();
   #isUploaded = false;
-  /** The client sent the last head or message. */
+  /** The client sent the last message. */
   #isUnanswered = false;
   #moved = 0;
   /** When the time of the client is over, and that of a call; in monotonic milliseconds. */
@@ -107,7 +107,6 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     client.proxiedBy(this);
     client.head.sent();
     this.#how.use.dispatched();
-    this.#asked(true);
     client.pourInto(this);
     this.#response.readOn();
   }
@@ -126,7 +125,6 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const on = (event: string, listener: (...args: never[]) => void) =>
       stream.on(event, guarded("pod-connection", listener, fail));
     stream.on("error", () => {}); // "close" follows
-    on("headers", () => this.#asked(false));
     on("response", (_: unknown, flags: number, fields: readonly string[]) => this.#responded(flags, fields));
     on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
       this.#trailers.push(...forwardedFields(fields));
@@ -187,7 +185,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#client.write(bytes);
   }
 
-  /** The client has asked, or the sandbox has answered: by a head or by messages. */
+  /** The client has asked, or the sandbox has answered, by a message. A head is neither: many servers send theirs before any work. */
   #asked(isUnanswered: boolean): void {
     this.#isUnanswered = isUnanswered;
     if (isUnanswered) this.#listener?.clientSpoke();
@@ -208,7 +206,6 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   #responded(flags: number, fields: readonly string[]): void {
     if (this.#phase !== "sending") return;
-    this.#asked(false);
     const status = Number(fields[fields.indexOf(":status") + 1]);
     const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const refusal = refusalOfCall(status, isOnlyTrailers);
