@@ -33,11 +33,8 @@ export const listens = ({ life }: Activator): boolean => life !== "absent" && li
 export function activatorSteps(world: World, index: number, mutation: Mutation | undefined): Step<World>[] {
   const activator = world.activators[index];
   if (!activator) return [];
-  const steps = [
-    ...lifeSteps(world, index, activator, mutation),
-    ...deathSteps(world, index, activator),
-    ...silenceSteps(world, index, activator),
-  ];
+  const steps = lifeSteps(world, index, activator, mutation);
+  steps.push(...deathSteps(world, index, activator), ...silenceSteps(world, index, activator));
   if (activator.life === "serving") {
     steps.push(...watchSteps(world, index, activator, mutation), ...requestSteps(world, index, activator));
   }

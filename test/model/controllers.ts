@@ -40,9 +40,14 @@ export function controllerSteps(world: World, index: number, around: ConnectDeps
   const controller = world.controllers[index];
   if (!controller) return [];
   const { round } = controller;
-  const steps = [...lookSteps(world, index, controller), ...reportSteps(world, index, controller, around)];
-  if (round?.replies.includes(undefined)) return [...steps, ...callSteps(world, index, round, around)];
-  return [...steps, ...intentSteps(world, index, controller), ...reconcileSteps(world, index, controller, around)];
+  const steps = lookSteps(world, index, controller);
+  steps.push(...reportSteps(world, index, controller, around));
+  if (round?.replies.includes(undefined)) {
+    steps.push(...callSteps(world, index, round, around));
+  } else {
+    steps.push(...intentSteps(world, index, controller), ...reconcileSteps(world, index, controller, around));
+  }
+  return steps;
 }
 
 /** Its stores catch up one by one, and it may restart at any point. */

@@ -17,14 +17,17 @@ export const asTheyAre: Order = [0, 1];
 const exchanged: Order = [1, 0];
 
 /** Of two activators the one that has done less comes first. Where neither has, there are two codes for what is one state. */
-function orderOf([one, other, ...more]: readonly Activator[]): Order {
-  if (more.length > 0) throw new Error("there are more than two activators");
+function orderOf(activators: readonly Activator[]): Order {
+  if (activators.length > 2) throw new Error("there are more than two activators");
+  const one = activators[0];
+  const other = activators[1];
   return one && other && rankOf(one) > rankOf(other) ? exchanged : asTheyAre;
 }
 
 /** Each factor is larger than any value of its number. */
-function rankOf({ life, silent, saidReady, sees, ...rest }: Activator): number {
-  const { seesPods, reportedGeneration, observed, fenced } = rest;
+function rankOf(activator: Activator): number {
+  const { life, silent, saidReady, sees } = activator;
+  const { seesPods, reportedGeneration, observed, fenced } = activator;
   const is = lives[life] * 4 + (saidReady ? 2 : 0) + (silent ? 1 : 0);
   return ((((is * 64 + sees) * 64 + seesPods) * 64 + reportedGeneration) * 64 + observed) * 1_024 + fenced;
 }
