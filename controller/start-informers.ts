@@ -27,6 +27,7 @@ import { imageIndexes } from "./suspension/hibernation/agent-memory.ts";
 import { partForRules } from "./suspension/hibernation/pod-rules.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
+import { podAddressIndexes } from "./webhook/peer-shares.ts";
 
 export interface InformersOptions {
   readonly client: KubeClient;
@@ -42,7 +43,7 @@ export interface InformersOptions {
 
 export interface Informers extends SandboxInformers, Running {
   readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash" | "volumeClaim">;
-  readonly pods: Informer<Pod, "sandboxHash" | "templateHash">;
+  readonly pods: Informer<Pod, "sandboxHash" | "templateHash" | "address">;
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;
@@ -65,7 +66,7 @@ export function startInformers(options: InformersOptions): Informers {
       ...base,
       ...tracked,
       type: podType,
-      indexes: { ...podIndexes, ...templateHashIndexes },
+      indexes: { ...podIndexes, ...templateHashIndexes, ...podAddressIndexes },
       transform: slimPod,
     }),
   );

@@ -39,6 +39,7 @@ import { TcpFrontMetrics } from "./tcp-front/tcp-front-metrics.ts";
 import { PolicyGate } from "./template/policy-gate.ts";
 import { Traces } from "./traces.ts";
 import { registerPoolSizes } from "./warm-pool/status/pool-sizes.ts";
+import { PeerShares } from "./webhook/peer-shares.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
@@ -89,8 +90,9 @@ export async function startController(config: ControllerConfig, parts: Controlle
   await using stack = new AsyncDisposableStack();
   registerBuildInfo(registry);
   // First of all: without it neither the API server nor our informers can read objects that are stored in the older version.
-  const webhook =
-    config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
+  const shares = new PeerShares();
+  const webhookParts = { ...parts, shares, clusterDomain: config.clusterDomain };
+  const webhook = config.webhook && stack.use(await startWebhook(config.webhook, webhookParts));
   const tcpFronts = (parts.activators ?? config.activators) !== undefined;
   const informers = stack.use(
     startInformers({
@@ -98,6 +100,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
       ...{ trackedOnly: config.cachesTrackedOnly, hibernation: config.hibernation },
     }),
   );
+  shares.follow(informers.pods.store);
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxGauge(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());

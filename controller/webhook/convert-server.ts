@@ -12,6 +12,7 @@ import { ConversionFailures } from "./conversion-failures.ts";
 import { ReviewNotConverted } from "./converter.ts";
 import { Converters } from "./converters.ts";
 import { IgnoredStates } from "./ignored-states.ts";
+import { PeerShares } from "./peer-shares.ts";
 import { conversionPath } from "./trusted-authorities.ts";
 
 export interface ConvertServerOptions {
@@ -26,6 +27,8 @@ export interface ConvertServerOptions {
   readonly registry?: Registry | undefined;
   /** Absent: 3 MiB of one request, 16 MiB in all. */
   readonly bodies?: BodyLimits;
+  /** Absent: each address has a share of its own. */
+  readonly shares?: PeerShares | undefined;
 }
 
 export interface ConvertServer extends AsyncDisposable {
@@ -36,7 +39,7 @@ export interface ConvertServer extends AsyncDisposable {
 // An API server gives a webhook 30 seconds. It keeps idle connections for 90, and must be the one who closes them: what
 // it sends on a connection that is being closed would be lost.
 const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
-// The port is open to all. An API server behind one address has room for 256 connections.
+// The port is open to all. An API server behind one address has room for 256 connections, and so have the Pods of a namespace.
 const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
 // The webhook responds to any client. An API server sends one object in a review, and stores none of more than 1.5 MiB. These limits and
 // the heaps below are part of the memory that docs/operating.md names.
@@ -47,6 +50,7 @@ const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyByt
 // reviews wait for no large one.
 const converterLimits = {
   smallBytesMax: 65_536,
+  smallPartsMax: 2_048,
   smallNestingMax: 200,
   processesForSmall: 1,
   processesForLarge: 1,
@@ -77,6 +81,7 @@ export async function startConvertServer({
   lingerMs = 0,
   registry,
   bodies = usualBodies,
+  shares = new PeerShares(),
 }: ConvertServerOptions): Promise<ConvertServer> {
   let leaving = false;
   const budget = new BodyBudget(bodies, clock);
@@ -85,7 +90,7 @@ export async function startConvertServer({
   const converters = new Converters(converterLimits, clock);
   const parts: ConvertParts = { budget, converters, states, failures };
   const convert = async (request: IncomingMessage, response: ServerResponse) => {
-    using hold = budget.open(request.socket.remoteAddress ?? "");
+    using hold = budget.open(shares.of(request.socket.remoteAddress ?? ""));
     const left = () => hold.shed.abort(new BodyRefused(400, "the client left"));
     response.once("close", left);
     const made = await answerTo(request, hold, parts).catch((error: unknown) => refusalFor(error, hold, parts));
@@ -96,7 +101,8 @@ export async function startConvertServer({
   };
   const cutOff = (_request: IncomingMessage, response: ServerResponse) => void response.destroy();
   const server = createServer({ ...limits, ...secretsOf(certificates) }, guarded("webhook", convert, cutOff));
-  const connections = limitConnections(server, { ...connectionsMax, clock, onShed: countShed(registry) });
+  const shareOf = (address: string) => shares.of(address);
+  const connections = limitConnections(server, { ...connectionsMax, clock, shareOf, onShed: countShed(registry) });
   // A client that breaks off its handshake is logged only for debugging.
   server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
   const following = keepShowing(server, certificates);

@@ -1,13 +1,17 @@
 import { measureJson } from "../../lib/data/json-parts.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
+import { TimeShares } from "../../lib/queues/time-shares.ts";
 import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ConvertedReview, Converter, ReviewNotConverted } from "./converter.ts";
+import { rankOfShare } from "./peer-shares.ts";
 
 export interface ConverterLimits {
   /** The bytes of a small review, as of one object; lists and hostile reviews are larger. */
   readonly smallBytesMax: number;
+  /** The opening brackets and commas of a small review: the time of a conversion follows them more than the bytes. */
+  readonly smallPartsMax: number;
   /** The nesting of a small review. V8 writes JSON in a time that grows with the square of it. */
   readonly smallNestingMax: number;
   /** The processes for small reviews, and so how many of these are converted at the same time. */
@@ -16,11 +20,11 @@ export interface ConverterLimits {
   /** The heap of V8 of each process for small reviews. */
   readonly heapMegabytesForSmall: number;
   readonly heapMegabytesForLarge: number;
-  /** Of the reviews of one remote address, of each size. */
+  /** Of the reviews of one peer, of each size. */
   readonly processesOfPeer: number;
-  /** Milliseconds of the processes' time that an address is forgiven each second. For large reviews the one that has used least comes first. */
+  /** Milliseconds of the processes' time that a peer is forgiven each second. For large reviews the one that has used least comes first. */
   readonly forgivenPerSecond: number;
-  /** The most that counts, in milliseconds: addresses that have used more take turns. */
+  /** The most that counts, in milliseconds: peers that have used more take turns. */
   readonly usedMsMax: number;
   /** Reviews that wait for a process. */
   readonly waitingMax: number;
@@ -33,7 +37,7 @@ export interface ConverterLimits {
 
 export interface Review {
   readonly body: Uint8Array;
-  /** The remote address; those that wait take turns by it. */
+  /** Whose share it is of, see `PeerShares`. */
   readonly peer: string;
   /** Gives up a review that waits. */
   readonly signal: AbortSignal;
@@ -51,16 +55,18 @@ interface Lane {
 /**
  * Processes that convert reviews. A process that takes too long or too much memory for a review is ended, and another one is started
  * for the next review. Small reviews have processes of their own, so large ones do not delay them, and a process for small ones
- * needs little memory; remote addresses take turns. Of the large ones those of the address that has used least of the processes' time
- * come first.
+ * needs little memory. Peers that are no Pods come first. Then each peer that has small reviews has an equal part of the time. Of the
+ * large ones those of the peer that has used least of the processes' time come first.
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
   readonly #clock: Clock;
   readonly #small: Lane;
   readonly #large: Lane;
-  /** Milliseconds of the processes' time, by remote address. */
+  /** Milliseconds of the processes' time, by peer. */
   readonly #used: TokenBuckets;
+  /** The time of small reviews, by rank: who comes later has none of the first's to catch up with. */
+  readonly #shares: readonly [TimeShares, TimeShares] = [new TimeShares(), new TimeShares()];
   readonly #all = new Set<Converter>();
   readonly #waitingOf = new Map<string, number>();
   #waiting = 0;
@@ -72,8 +78,10 @@ export class Converters implements AsyncDisposable {
     this.#used = new TokenBuckets({ burst: 0, perSecond: limits.forgivenPerSecond }, clock);
     const usedBy = (peer: string) => Math.min(this.#used.overdraft(peer), limits.usedMsMax);
     const { processesOfPeer: maxOfGroup } = limits;
-    const small = new FairTasks({ max: limits.processesForSmall, maxOfGroup });
-    const large = new FairTasks({ max: limits.processesForLarge, maxOfGroup, usedBy });
+    const ordered = { maxOfGroup, rankOf: rankOfShare };
+    const shareOf = (peer: string) => this.#sharesFor(peer).usedMs(peer);
+    const small = new FairTasks({ ...ordered, max: limits.processesForSmall, usedBy: shareOf });
+    const large = new FairTasks({ ...ordered, max: limits.processesForLarge, usedBy });
     this.#small = { turns: small, heapMegabytes: limits.heapMegabytesForSmall, idle: [] };
     this.#large = { turns: large, heapMegabytes: limits.heapMegabytesForLarge, idle: [] };
     // The first review need not wait for a process to start; most are small.
@@ -96,6 +104,7 @@ export class Converters implements AsyncDisposable {
     const leave = () => reject(signal.reason);
     using _leaving = onAbort(signal, leave);
     this.#count(peer, 1);
+    using _present = lane === this.#small ? this.#sharesFor(peer).enter(peer) : undefined;
     try {
       if (signal.aborted) leave();
       lane.turns.add(peer, key, () => {
@@ -114,14 +123,22 @@ export class Converters implements AsyncDisposable {
     try {
       return await this.#convertNow(review, lane);
     } finally {
-      this.#used.spend(peer, this.#clock.ticksMs() - beganMs);
+      const tookMs = this.#clock.ticksMs() - beganMs;
+      this.#used.spend(peer, tookMs);
+      if (lane === this.#small) this.#sharesFor(peer).spend(peer, tookMs);
       over.resolve();
     }
   }
 
   #isSmall({ body }: Review): boolean {
-    const { smallBytesMax, smallNestingMax } = this.#limits;
-    return body.length <= smallBytesMax && measureJson(body).nesting <= smallNestingMax;
+    const { smallBytesMax, smallPartsMax, smallNestingMax } = this.#limits;
+    if (body.length > smallBytesMax) return false;
+    const { parts, nesting } = measureJson(body);
+    return parts <= smallPartsMax && nesting <= smallNestingMax;
+  }
+
+  #sharesFor(peer: string): TimeShares {
+    return this.#shares[rankOfShare(peer) === 0 ? 0 : 1];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

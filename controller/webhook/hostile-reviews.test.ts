@@ -129,6 +129,7 @@ describe("a review that takes seconds to parse", () => {
   const limits = {
     ...{
       smallBytesMax: 0,
+      smallPartsMax: 2_048,
       smallNestingMax: 200,
       processesForSmall: 1,
       processesForLarge: 1,

@@ -7,6 +7,7 @@ import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { startConvertServer } from "./convert-server.ts";
 import { startManagedCertificates } from "./managed-certificates.ts";
+import type { PeerShares } from "./peer-shares.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
 
 export interface WebhookParts {
@@ -15,6 +16,8 @@ export interface WebhookParts {
   readonly log: Logger;
   readonly clusterDomain: string;
   readonly registry?: Registry;
+  /** Which peers are Pods; absent: none are. */
+  readonly shares?: PeerShares;
 }
 
 export interface RunningWebhook extends Running {

@@ -10,8 +10,10 @@ import { limitTlsOverhead } from "./tls-overhead.ts";
 export interface ConnectionLimits {
   /** The maximum number of open connections, including those in a TLS handshake. */
   readonly max: number;
-  /** The maximum of one remote address. */
+  /** The maximum of one remote address, or of one share. */
   readonly perPeerMax: number;
+  /** Which remote addresses count as one; absent: each for itself. */
+  readonly shareOf?: (remoteAddress: string) => string;
   /** Called for each connection that was closed in favour of a new one. */
   readonly onShed?: () => void;
   /** Milliseconds for a client to read a completely written response; absent: no limit. */
@@ -122,7 +124,8 @@ class OpenConnections implements LimitedConnections {
   }
 
   opened(socket: Socket): void {
-    const { remoteAddress: peer } = socket;
+    const { shareOf = (address: string) => address } = this.#limits;
+    const peer = socket.remoteAddress === undefined ? undefined : shareOf(socket.remoteAddress);
     if (peer === undefined || !this.#makeRoom(peer)) {
       socket.destroy();
       return;

@@ -65,6 +65,17 @@ describe("tasks of several groups", () => {
     expect(started.slice(2)).toEqual(["b/1", "a/2"]);
   });
 
+  it("run first for the group of the lowest rank, whatever it has used", async () => {
+    const usedBy = (group: string) => (group === "a" ? 100 : 0);
+    const { started, add, end } = given({ max: 1, usedBy, rankOf: (group) => (group === "a" ? 0 : 1) });
+    add("b", "1", "2");
+    add("a", "1", "2");
+    await end("b/1");
+    await end("a/1");
+    await end("a/2");
+    expect(started).toEqual(["b/1", "a/1", "a/2", "b/2"]);
+  });
+
   it("go on after a failure", async () => {
     const { started, add, end } = given();
     add("a", "1", "2", "3");

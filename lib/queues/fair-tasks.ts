@@ -5,6 +5,8 @@ export interface FairTasksLimits {
   readonly maxOfGroup: number;
   /** What a group has used. Those that have used least come first; absent, or if equal: they take turns. */
   readonly usedBy?: (group: string) => number;
+  /** Groups of a lower rank come first, whatever they have used; absent: all have the same. */
+  readonly rankOf?: (group: string) => number;
 }
 
 type Task = () => Promise<void>;
@@ -56,18 +58,16 @@ export class FairTasks {
     }
   }
 
-  /** The group whose turn it is: of those that may run another task and have used least, the first. */
+  /** The group whose turn it is: of those that may run another task, have the lowest rank and have used least, the first. */
   #next(): string | undefined {
-    const { maxOfGroup, usedBy = () => 0 } = this.#limits;
-    let next: string | undefined;
-    let least = Number.POSITIVE_INFINITY;
+    const { maxOfGroup, usedBy = () => 0, rankOf = () => 0 } = this.#limits;
+    let next: { readonly group: string; readonly rank: number; readonly used: number } | undefined;
     for (const group of this.#waiting.keys()) {
       if (this.#of(group) >= maxOfGroup) continue;
-      const used = usedBy(group);
-      if (used >= least) continue;
-      [next, least] = [group, used];
+      const [rank, used] = [rankOf(group), usedBy(group)];
+      if (!next || rank < next.rank || (rank === next.rank && used < next.used)) next = { group, rank, used };
     }
-    return next;
+    return next?.group;
   }
 
   #start(group: string, key: string, task: Task): void {

@@ -86,6 +86,8 @@ export interface WebhookCall {
   readonly method?: string;
   readonly body?: unknown;
   readonly host?: string;
+  /** The address that the caller has. */
+  readonly localAddress?: string;
 }
 
 export interface WebhookReply {
@@ -99,7 +101,9 @@ export interface WebhookReply {
 export function callWebhook(call: WebhookCall): Promise<WebhookReply> {
   const { port, ca, path = "/convert", method = "POST", body, host = webhookHost } = call;
   return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, path, method, ca, servername: host, agent: false };
+    const { localAddress } = call;
+    const from = localAddress === undefined ? {} : { localAddress };
+    const options = { host: "127.0.0.1", port, path, method, ca, servername: host, agent: false, ...from };
     const sent = request(options, async (response) => {
       const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
       let text = "";
