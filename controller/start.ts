@@ -21,7 +21,7 @@ import { registerSandboxGauge } from "./sandbox/metrics/sandbox-gauge.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
-import { standForElection } from "./stores/stand-for-election.ts";
+import { type Leadership, standForElection } from "./stores/stand-for-election.ts";
 import { registerStoreAges } from "./stores/store-ages.ts";
 import { StoreHealth } from "./stores/store-health.ts";
 import { countDrainCalls } from "./suspension/activators/count-drain-calls.ts";
@@ -126,7 +126,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
   const servesV1alpha1 = parts.servesV1alpha1 ?? webhook !== undefined;
   const world = { informers, extensions, activators, labelDomains, servesV1alpha1, stores };
-  const work = stack.use(startWork(config, parts, world, leadership.elected));
+  const work = stack.use(startWork(config, parts, world, leadership));
 
   const started = stack.move();
   const failed = firstFailure(informers, { failed: leadership.lost }, work, extensions, webhook, metrics, activators);
@@ -151,12 +151,12 @@ interface World {
 }
 
 /** Everything that only a leader does, once it may begin. */
-function startWork(config: ControllerConfig, parts: ControllerParts, world: World, elected: Promise<void>): Running {
-  const tools = makeTools(parts);
+function startWork(config: ControllerConfig, parts: ControllerParts, world: World, leadership: Leadership): Running {
+  const tools = makeTools(parts, leadership);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
     const { leaderElection } = config;
-    await Promise.race([stopped, leaderElection ? elected : world.stores.untilFit(signal)]);
+    await Promise.race([stopped, leaderElection ? leadership.elected : world.stores.untilFit(signal)]);
     if (signal.aborted) return;
     world.stores.useCore();
     tools.log.info("caches synced; starting workers");
@@ -166,9 +166,9 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
 }
 
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
-function makeTools(parts: ControllerParts) {
+function makeTools(parts: ControllerParts, { confirm }: Leadership) {
   const { client, clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
-  const lanes = new CallLanes({ clock });
+  const lanes = new CallLanes({ clock, mayCall: confirm });
   return {
     client: lanes.atOnce(client),
     slowClient: lanes.slowly(client),

@@ -20,6 +20,8 @@ export interface Leadership {
   readonly elected: Promise<void>;
   /** Rejects if the lease is lost. */
   readonly lost: Promise<never>;
+  /** Absent where every replica leads. See `LeaderElection`. */
+  readonly confirm?: () => void;
 }
 
 /**

@@ -122,3 +122,22 @@ it("a low-priority call starts beside those of another namespace, not behind the
   for (const name of ["c", "d", "other", "e", "f", "g"]) await lanes.end(name);
   await Promise.all(calls);
 });
+
+it.each(["atOnce", "slowly"] as const)("a call that may not be made is none, and takes no place: %s", async (lane) => {
+  await using api = await openMemoryApi();
+  let made = 0;
+  const client = interceptCalls(api.client, async () => {
+    made += 1;
+  });
+  let isOver = true;
+  const mayCall = () => {
+    if (isOver) throw new Error("the lease is over");
+  };
+  const lanes = new CallLanes({ clock: new FakeClock(), atRest: { from: 1, to: 1 }, mayCall });
+  const get = () => lanes[lane](client).get(configMapType, { namespace: "default", name: "a" });
+  await expect(get()).rejects.toThrow("the lease is over");
+  expect(made).toBe(0);
+  isOver = false;
+  await get();
+  expect(made).toBe(1);
+});

@@ -18,6 +18,8 @@ export interface CallLanesOptions {
   /** Its width while high-priority calls are in flight. */
   readonly inRush?: Width;
   readonly stepMs?: number;
+  /** Called before each call; throws if it may not be made. */
+  readonly mayCall?: (() => void) | undefined;
 }
 
 interface Waiting {
@@ -37,6 +39,7 @@ export class CallLanes {
   readonly #atRest: Width;
   readonly #inRush: Width;
   readonly #stepMs: number;
+  readonly #mayCall: () => void;
   /** By namespace. */
   readonly #waiting = new FairLine<Waiting>();
   #atOnce = 0;
@@ -45,8 +48,15 @@ export class CallLanes {
   #recheckTimer: Timer | undefined;
 
   // At most 24 of the 32 connections of a client: a quarter is left for high-priority calls.
-  constructor({ clock, atRest = { from: 8, to: 24 }, inRush = { from: 2, to: 12 }, stepMs = 100 }: CallLanesOptions) {
+  constructor({
+    clock,
+    atRest = { from: 8, to: 24 },
+    inRush = { from: 2, to: 12 },
+    stepMs = 100,
+    mayCall = () => {},
+  }: CallLanesOptions) {
     this.#clock = clock;
+    this.#mayCall = mayCall;
     this.#atRest = atRest;
     this.#inRush = inRush;
     this.#stepMs = stepMs;
@@ -55,6 +65,7 @@ export class CallLanes {
   /** A client with high priority, whose calls start at once. */
   atOnce(client: KubeClient): KubeClient {
     return throughEach(client, async (call) => {
+      this.#mayCall();
       this.#atOnce += 1;
       try {
         return await call();
@@ -70,6 +81,7 @@ export class CallLanes {
     return throughEach(client, async (call, namespace, signal) => {
       await this.#turn(namespace, signal);
       try {
+        this.#mayCall();
         return await call();
       } finally {
         this.#slow -= 1;

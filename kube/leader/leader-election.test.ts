@@ -155,6 +155,35 @@ describe("a leader", () => {
     expect(election.isLeader()).toBe(true);
   });
 
+  it.each([
+    { what: "a suspension of the machine", jumpMs: 3_600_000 },
+    { what: "a jump of the wall clock back", jumpMs: -3_600_000 },
+  ])("leads no more after $what, before any timer runs or the server answers", async ({ jumpMs }) => {
+    const clock = new FakeClock();
+    await using api = await openMemoryApi();
+    await using election = stand(api.client, clock, "one");
+    await election.elected;
+    await passOneRenewal(api.client, clock);
+    expect(() => election.confirm()).not.toThrow();
+    clock.jumpWall(jumpMs);
+    expect(election.isLeader()).toBe(false);
+    expect(() => election.confirm()).toThrow("the lease was not renewed for 10 s");
+    await expect(election.lost).rejects.toThrow(LeadershipLost);
+  });
+
+  it("whose machine was suspended loses with its next timer, without a renewal", async () => {
+    const clock = new FakeClock();
+    await using api = await openMemoryApi();
+    await using election = stand(api.client, clock, "one");
+    await election.elected;
+    await passOneRenewal(api.client, clock);
+    const before = await leaseOf(api.client);
+    clock.jumpWall(3_600_000);
+    await clock.advance(2_000);
+    await expect(election.lost).rejects.toThrow("the lease was not renewed for 10 s");
+    expect(await leaseOf(api.client)).toEqual(before);
+  });
+
   it("recreates a deleted lease", async () => {
     const clock = new FakeClock();
     await using api = await openMemoryApi();

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { aborted, startTask } from "../../lib/process/lifecycle.ts";
 import { backoffDelayMs } from "../../lib/queues/backoff.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { ageMs, type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { KubeClient } from "../client/client.ts";
 import { ApiUnreachable, isAlreadyExists, isConflict, isNotFound } from "../client/errors.ts";
 import { heldBy, isFree, type LeaseObservation, type LeaseSpec, observe, released } from "./lease-record.ts";
@@ -14,6 +15,12 @@ export interface LeaderElection extends AsyncDisposable {
   /** Rejects with `LeadershipLost` when this process led and must stop; never resolves. The process must exit then. */
   readonly lost: Promise<never>;
   isLeader(): boolean;
+  /**
+   * For each call that only a leader makes: after a suspension of the machine another may lead before any timer runs here.
+   *
+   * @throws LeadershipLost when this process led, and its lease is over.
+   */
+  confirm(): void;
 }
 
 export interface LeaderElectionOptions {
@@ -67,26 +74,32 @@ export function startLeaderElection(options: LeaderElectionOptions): LeaderElect
   lost.promise.catch(() => {}); // a caller that ignores it must not get an unhandled rejection
   const candidate = new Candidate(options);
   let leads = false;
+  const lose = (loss: LeadershipLost) => {
+    leads = false;
+    lost.reject(loss);
+  };
 
   const task = startTask("the leader election", async (signal) => {
-    const acquiredMs = await candidate.acquire(signal);
-    if (acquiredMs === undefined) return;
+    if (!(await candidate.acquire(signal))) return;
     leads = true;
     elected.resolve();
-    const loss = await candidate.renewUntilLost(acquiredMs, signal);
+    const loss = await candidate.renewUntilLost(signal);
     leads = false;
-    if (loss) lost.reject(loss);
+    if (loss) lose(loss);
     await aborted(signal);
   });
-  task.failed.catch((cause: unknown) => {
-    leads = false;
-    lost.reject(new LeadershipLost("the leader election failed", { cause }));
-  });
+  task.failed.catch((cause: unknown) => lose(new LeadershipLost("the leader election failed", { cause })));
 
   return {
     elected: elected.promise,
     lost: lost.promise,
-    isLeader: () => leads,
+    isLeader: () => leads && !candidate.isOver(),
+    confirm() {
+      if (!candidate.isOver()) return;
+      const loss = candidate.notRenewed();
+      lose(loss);
+      throw loss;
+    },
     async [Symbol.asyncDispose]() {
       await task[Symbol.asyncDispose]();
       await candidate.release();
@@ -98,47 +111,68 @@ class Candidate {
   readonly #options: LeaderElectionOptions;
   readonly #times: LeaseTimes;
   #seen: LeaseObservation | undefined;
+  /**
+   * The start of the last successful request, because the server may have counted from then. Absent before this process leads.
+   * By both clocks: while the machine is suspended, monotonic time stands still.
+   */
+  #renewed: ClockReading | undefined;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
     this.#times = options.times ?? usualLeaseTimes;
   }
 
-  /** The start of the successful request, in ticks; undefined when aborted before. */
-  async acquire(signal: AbortSignal): Promise<number | undefined> {
+  /** Whether this process had the lease, and has not renewed it for too long by either clock. */
+  isOver(): boolean {
+    const { clock } = this.#options;
+    return this.#renewed !== undefined && ageMs(this.#renewed, readClocks(clock)) >= this.#times.renewLimitMs;
+  }
+
+  notRenewed(): LeadershipLost {
+    return new LeadershipLost(`the lease was not renewed for ${this.#times.renewLimitMs / 1_000} s`);
+  }
+
+  /** Whether it succeeded; false when aborted before. */
+  async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#options;
     const { renewLimitMs, retryMs } = this.#times;
     while (!signal.aborted) {
       await this.#untilFit(signal);
       if (signal.aborted) break;
-      const beganMs = clock.ticksMs();
-      if (await this.#attempt(renewLimitMs, signal)) return beganMs;
+      const began = readClocks(clock);
+      if (await this.#attempt(renewLimitMs, signal)) {
+        this.#renewed = began;
+        return true;
+      }
       // With jitter, so that candidates that started together do not conflict at every retry.
       const delayMs = backoffDelayMs(1, { baseMs: retryMs, maxMs: retryMs, jitter: 0.2 });
       await clock.sleep(delayMs, signal).catch(() => {});
     }
-    return undefined;
+    return false;
   }
 
   /** The reason why leadership ended; undefined when aborted before. */
-  async renewUntilLost(acquiredMs: number, signal: AbortSignal): Promise<LeadershipLost | undefined> {
+  async renewUntilLost(signal: AbortSignal): Promise<LeadershipLost | undefined> {
     const { clock, identity, fitness } = this.#options;
-    const { renewLimitMs, retryMs } = this.#times;
-    for (let renewedMs = acquiredMs; ; ) {
-      const deadlineMs = renewedMs + renewLimitMs;
-      const delayMs = Math.min(retryMs, deadlineMs - clock.ticksMs());
-      await clock.sleep(delayMs, signal).catch(() => {});
+    const { retryMs } = this.#times;
+    for (;;) {
+      await clock.sleep(Math.min(retryMs, this.#leftMs()), signal).catch(() => {});
       if (signal.aborted) return undefined;
       const reason = fitness?.reasonToYield();
       if (reason !== undefined) return new LeadershipLost(reason);
-      // Counted from the start of a request, because the server may have counted from then. Checked before the next
-      // request, because this process may have been stopped for any time in between.
-      const beganMs = clock.ticksMs();
-      if (beganMs >= deadlineMs) return new LeadershipLost(`the lease was not renewed for ${renewLimitMs / 1_000} s`);
-      if (await this.#attempt(deadlineMs - beganMs, signal)) renewedMs = beganMs;
+      // Checked before the next request, because this process may have been stopped for any time in between.
+      if (this.isOver()) return this.notRenewed();
+      const began = readClocks(clock);
+      if (await this.#attempt(this.#leftMs(), signal)) this.#renewed = began;
       const holder = this.#seen?.lease.spec?.holderIdentity;
       if (holder && holder !== identity) return new LeadershipLost(`${holder} holds the lease`);
     }
+  }
+
+  /** Milliseconds for the next renewal. */
+  #leftMs(): number {
+    const now = readClocks(this.#options.clock);
+    return this.#times.renewLimitMs - (this.#renewed ? ageMs(this.#renewed, now) : 0);
   }
 
   /** Releases the lease if it is still ours. Otherwise it expires by itself. */
