@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type Converted, headBytes, readFrame } from "./convert-frames.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
@@ -29,28 +30,39 @@ const file = fileURLToPath(new URL("./convert-process.ts", import.meta.url));
 
 /** One process that converts one review at a time. It ends when this process ends, however that happens: its input ends then. */
 export class Converter {
-  readonly #child: ReturnType<typeof startProcess>;
+  readonly #child: ChildProcess;
+  readonly #input: Writable | undefined;
   #current: PromiseWithResolvers<ConvertedReview> | undefined;
   #frame = new GrowingBytes();
   #error: Error | undefined;
 
   /**
    * Its heap has so many megabytes, and it ends itself when a review needs more. `ended` is called when it can convert
-   * no more.
+   * no more: with an error where its process could not be started.
+   *
+   * @throws Error when its process cannot be started, as the system says at once of some causes.
    */
-  constructor(heapMegabytes: number, ended: () => void) {
+  constructor(heapMegabytes: number, ended: (notStarted: Error | undefined) => void) {
     this.#child = startProcess(heapMegabytes);
-    const end = (why: string) => {
-      this.#error ??= new ReviewNotConverted(500, `the conversion failed: ${why}`);
+    const end = (error: Error, notStarted?: Error) => {
+      this.#error ??= error;
       this.#current?.reject(this.#error);
-      ended();
+      ended(notStarted);
     };
-    this.#child.on("error", (error) => end(error.message));
-    this.#child.on("exit", (code, signal) => end(`its process ended with ${signal ?? `code ${code}`}`));
+    this.#child.on("error", (error) => {
+      const notStarted = this.#child.pid === undefined ? error : undefined;
+      end(notStarted ? notStartedFor(error) : conversionFailed(error.message), notStarted);
+    });
+    this.#child.on("exit", (code, signal) =>
+      end(conversionFailed(`its process ended with ${signal ?? `code ${code}`}`)),
+    );
+    // Without a free file descriptor there are no pipes, whatever the types say; the error event follows.
+    const { stdin, stdout } = this.#child;
+    this.#input = stdin ?? undefined;
     // The exit event reports that a process has ended.
-    this.#child.stdin.on("error", () => {});
-    this.#child.stdout.on("error", () => {});
-    this.#child.stdout.on("data", (piece: Buffer) => this.#read(piece));
+    stdin?.on("error", () => {});
+    stdout?.on("error", () => {});
+    stdout?.on("data", (piece: Buffer) => this.#read(piece));
   }
 
   /** Whether it has ended or is being ended, and converts no other review. The answer to the last one may still come. */
@@ -64,8 +76,8 @@ export class Converter {
     const head = Buffer.alloc(headBytes);
     head.writeUInt32LE(body.length);
     this.#current = Promise.withResolvers();
-    this.#child.stdin.write(head);
-    this.#child.stdin.write(body);
+    this.#input?.write(head);
+    this.#input?.write(body);
     return this.#current.promise;
   }
 
@@ -89,7 +101,15 @@ export class Converter {
   }
 }
 
-function startProcess(heapMegabytes: number) {
+const conversionFailed = (why: string) => new ReviewNotConverted(500, `the conversion failed: ${why}`);
+
+export const notStartedFor = (cause: unknown) =>
+  new ReviewNotConverted(
+    503,
+    `no conversion process could be started: ${cause instanceof Error ? cause.message : String(cause)}; try again`,
+  );
+
+function startProcess(heapMegabytes: number): ChildProcess {
   const heap = [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${semiSpaceMegabytes}`];
   const flags = [...heap, `--stack-size=${stackSize}`];
   const child = spawn(process.execPath, [...flags, file], {

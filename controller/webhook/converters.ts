@@ -4,7 +4,7 @@ import { FairTasks } from "../../lib/queues/fair-tasks.ts";
 import { TimeShares } from "../../lib/queues/time-shares.ts";
 import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { type ConvertedReview, Converter, ReviewNotConverted } from "./converter.ts";
+import { type ConvertedReview, Converter, notStartedFor, ReviewNotConverted } from "./converter.ts";
 import { rankOfShare } from "./peer-shares.ts";
 
 export interface ConverterLimits {
@@ -69,6 +69,8 @@ export class Converters implements AsyncDisposable {
   readonly #shares: readonly [TimeShares, TimeShares] = [new TimeShares(), new TimeShares()];
   readonly #all = new Set<Converter>();
   readonly #waitingOf = new Map<string, number>();
+  /** Why the last process could not be started, and since when. */
+  #notStarted: { readonly error: unknown; readonly atMs: number } | undefined;
   #waiting = 0;
   #reviews = 0;
 
@@ -84,8 +86,12 @@ export class Converters implements AsyncDisposable {
     const large = new FairTasks({ ...ordered, max: limits.processesForLarge, usedBy });
     this.#small = { turns: small, heapMegabytes: limits.heapMegabytesForSmall, idle: [] };
     this.#large = { turns: large, heapMegabytes: limits.heapMegabytesForLarge, idle: [] };
-    // The first review need not wait for a process to start; most are small.
-    this.#small.idle.push(this.#start(this.#small));
+    // The first review need not wait for a process to start; most are small. If none can be started, the review will report that.
+    try {
+      this.#small.idle.push(this.#start(this.#small));
+    } catch (error) {
+      if (!(error instanceof ReviewNotConverted)) throw error;
+    }
   }
 
   /** @throws ReviewNotConverted when there was no room, it took too long, or its process ended. */
@@ -159,12 +165,26 @@ export class Converters implements AsyncDisposable {
     return converted;
   }
 
+  /** @throws ReviewNotConverted when it cannot be started, and for a second after that: the cause needs time to pass. */
   #start({ heapMegabytes, idle }: Lane): Converter {
-    const converter = new Converter(heapMegabytes, () => {
+    const nowMs = this.#clock.ticksMs();
+    if (this.#notStarted && nowMs - this.#notStarted.atMs < startAgainMs) throw notStartedFor(this.#notStarted.error);
+    const failed = (error: unknown) => {
+      this.#notStarted = { error, atMs: this.#clock.ticksMs() };
+    };
+    const ended = (notStarted: Error | undefined) => {
+      if (notStarted) failed(notStarted);
       this.#all.delete(converter);
       const at = idle.indexOf(converter);
       if (at >= 0) idle.splice(at, 1);
-    });
+    };
+    let converter: Converter;
+    try {
+      converter = new Converter(heapMegabytes, ended);
+    } catch (error) {
+      failed(error);
+      throw notStartedFor(error);
+    }
     this.#all.add(converter);
     return converter;
   }
@@ -176,6 +196,9 @@ export class Converters implements AsyncDisposable {
     else this.#waitingOf.delete(peer);
   }
 }
+
+/** After a process could not be started. */
+const startAgainMs = 1_000;
 
 const tooLate = (waitMs: number) =>
   new ReviewNotConverted(503, `no conversion process was free for ${waitMs} ms; try again`);

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
+import type { Readable } from "node:stream";
 import type { Clock } from "../../../lib/time/clock.ts";
 
 export interface RunscSettings {
@@ -68,16 +69,18 @@ export class Runsc {
       });
       let output = "";
       let complaint = "";
-      child.stdout.on("data", (data: Buffer) => {
+      child.on("error", (cause) => reject(new RunscFailed(`runsc ${args[0]}: ${cause.message}`, { cause })));
+      // Without a free file descriptor there are no pipes, whatever the types say; the error event follows.
+      const { stdout, stderr }: { readonly stdout: Readable | null; readonly stderr: Readable | null } = child;
+      stdout?.on("data", (data: Buffer) => {
         output += data.toString();
       });
-      child.stderr.on("data", (data: Buffer) => {
+      stderr?.on("data", (data: Buffer) => {
         complaint = `${complaint}${data}`.slice(-longestComplaint);
       });
-      child.on("error", (cause) => reject(new RunscFailed(`runsc ${args[0]}: ${cause.message}`, { cause })));
       const conclude = (code: number | null, name: NodeJS.Signals | null) => {
-        child.stdout.destroy();
-        child.stderr.destroy();
+        stdout?.destroy();
+        stderr?.destroy();
         if (code === 0) return resolve(output);
         const how = code === null ? `was ended by ${name}` : `failed with status ${code}`;
         reject(new RunscFailed([`runsc ${args[0]} ${how}`, complaint.trim()].filter(Boolean).join(": ")));
