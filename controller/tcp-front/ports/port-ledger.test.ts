@@ -54,9 +54,29 @@ describe("the ports of activators", () => {
     ledger.note(aSlice("a", { ports: [port(first)], freedPorts: [{ activatorPort: first + 2, freedAt: noon }] }));
     ledger.reserve(keyOf("b"), [port(first + 1)]);
     expect(free(ledger, 1)).toEqual([first + 3]);
-    ledger.release(keyOf("b"));
-    expect(free(ledger, 1)).toEqual([first + 1]);
     expect(ledger.count()).toEqual({ allocated: 1, quarantined: 1 });
+  });
+
+  it("rest when they were reserved and are in no slice: a write may have been made without an answer", async () => {
+    const { clock, ledger } = aLedger();
+    ledger.reserve(keyOf("a"), [port(first), port(first + 1)]);
+    ledger.reserve(keyOf("a"), [port(first + 1)]);
+    expect(free(ledger, 1)).toEqual([first + 2]);
+    ledger.release(keyOf("a"));
+    expect(free(ledger, 1)).toEqual([first + 2]);
+    expect(ledger.count()).toEqual({ allocated: 0, quarantined: 2 });
+    await clock.advance(quarantineMs);
+    expect(ledger.count()).toEqual({ allocated: 0, quarantined: 0 });
+    expect(free(ledger, 2)).toEqual([first, first + 1]);
+  });
+
+  it("rest when their sandbox goes while its slice is made for another family of addresses", () => {
+    const { ledger } = aLedger();
+    ledger.note(aSlice("a", { ports: [port(first)] }));
+    ledger.reserve(keyOf("a"), [port(first)]);
+    ledger.gone(keyOf("a"));
+    ledger.release(keyOf("a"));
+    expect(free(ledger, 1)).toEqual([first + 1]);
   });
 
   it("rest when their record goes too early, and not when its time was over", async () => {

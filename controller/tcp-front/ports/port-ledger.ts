@@ -157,17 +157,17 @@ export class PortLedger {
 
   /** Keeps ports for a slice until `release`, whether or not it is ever seen with them. */
   reserve(key: string, ports: readonly TcpFrontPort[]): void {
-    this.release(key);
-    this.#reserved.set(key, ports);
-    for (const { activatorPort } of ports) this.#judge(activatorPort);
+    const before = this.#reserved.of(key).map(({ activatorPort }) => activatorPort);
+    this.#reserved.end(key);
+    if (ports.length > 0) this.#reserved.set(key, ports);
+    for (const port of before) if (this.#isFree(port)) this.#vanished.rest(port, key);
+    for (const port of [...before, ...ports.map(({ activatorPort }) => activatorPort)]) this.#judge(port);
     this.#recount(key);
   }
 
+  /** What was reserved and is in no slice rests: a slice may have had it, or have it by a write that was not answered. */
   release(key: string): void {
-    const before = this.#reserved.of(key);
-    this.#reserved.end(key);
-    for (const { activatorPort } of before) this.#judge(activatorPort);
-    this.#recount(key);
+    this.reserve(key, []);
   }
 
   reservedFor(key: string): readonly TcpFrontPort[] {
