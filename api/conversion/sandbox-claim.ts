@@ -66,14 +66,17 @@ function specificPool(warmpool: string | undefined): string | undefined {
  * The pool that a claim was served from: the sandbox then has a name generated from the pool's. Otherwise it has a name
  * derived from the claim's.
  */
-function servedFrom({ metadata, status }: SandboxClaimV1alpha1): string | undefined {
+export function servedFrom({ metadata, status }: SandboxClaimV1alpha1): string | undefined {
   const sandboxName = status?.sandbox?.name;
   // Other releases use the claim's name unchanged.
   const itsOwn: readonly (string | undefined)[] = [metadata.name, claimedSandboxName(metadata)];
   return sandboxName && !itsOwn.includes(sandboxName) ? withoutSuffix(sandboxName) : undefined;
 }
 
-/** `my-pool-abcde` without the generated suffix: the name up to its last dash. */
+/**
+ * `my-pool-abcde` without the generated suffix: the name up to its last dash, as in the ecosystem. A generated name is cut to 63
+ * characters, so of a pool with a name of 58 or more the sandbox's name does not tell all; the migration reports that.
+ */
 function withoutSuffix(name: string): string {
   const dash = name.lastIndexOf("-");
   return dash < 0 ? name : name.slice(0, dash);

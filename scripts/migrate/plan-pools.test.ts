@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxClaimV1alpha1 } from "../../api/conversion/v1alpha1.ts";
+import { generatedName } from "../../api/rules/generated-name.ts";
 import { anAlphaClaim, anAlphaPool } from "../../test/support/builders/versions.ts";
 import { planPools } from "./plan-pools.ts";
 
@@ -51,6 +52,21 @@ describe("the pools that claims will need", () => {
       "lab/shadow-pool-my-template",
       "lab/shadow-pool-t2",
       "other/shadow-pool-my-template",
+    ]);
+  });
+
+  it("are reported where the name of a sandbox does not tell the whole name of its pool", () => {
+    const pool = "a-pool-of-a-team-with-a-very-long-name-for-its-sandboxes-eu-1";
+    const served = claim("a", { warmpool: "default" }, generatedName(`${pool}-`));
+    const known = anAlphaPool();
+    const usual = claim("b", { warmpool: "default" }, `${known.metadata.name}-abcde`);
+    const { create, notes } = planPools(
+      [served, usual],
+      [{ ...known, metadata: { ...known.metadata, namespace: "lab" } }],
+    );
+    expect(create).toEqual([]);
+    expect(notes).toEqual([
+      expect.stringContaining("that is a-pool-of-a-team-with-a-very-long-name-for-its-sandboxes, which does not exist"),
     ]);
   });
 

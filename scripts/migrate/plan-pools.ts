@@ -1,3 +1,4 @@
+import { servedFrom } from "../../api/conversion/sandbox-claim.ts";
 import type { SandboxClaimV1alpha1, SandboxWarmPoolV1alpha1 } from "../../api/conversion/v1alpha1.ts";
 import { keyFor, keyOf } from "../../api/kinds/meta.ts";
 import { extensionsGroup } from "../../api/kinds/sandbox.ts";
@@ -35,7 +36,11 @@ export function planPools(
       }
       continue;
     }
-    if (isWarmStarted(claim)) continue;
+    if (isWarmStarted(claim)) {
+      const pool = servedFrom(claim);
+      if (pool !== undefined && !existing.has(keyFor(namespace, pool))) notes.add(unknownPool(claim, pool));
+      continue;
+    }
     const pool = poolFor(claim);
     const found = existing.get(keyOf(pool));
     const complaint = complaintAbout(claim, pool, found);
@@ -44,6 +49,10 @@ export function planPools(
   }
   return { create: [...create.values()], notes: [...notes], problems: [...problems] };
 }
+
+/** The conversion takes the pool from the name of the sandbox, and a generated name is cut to 63 characters. */
+const unknownPool = (claim: SandboxClaimV1alpha1, pool: string): string =>
+  `claim ${keyOf(claim)} was served from a pool; by the name of its sandbox, ${claim.status?.sandbox?.name}, that is ${pool}, which does not exist: name the pool in spec.warmpool`;
 
 const templateOf = ({ spec }: SandboxClaimV1alpha1 | SandboxWarmPoolV1alpha1): string =>
   spec?.sandboxTemplateRef?.name ?? "";
