@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { KubeObject, Stored } from "../api/kinds/meta.ts";
 import { LongInteger } from "../lib/data/exact-json.ts";
 import { ownField, setField } from "../lib/data/own-fields.ts";
 
@@ -43,3 +44,11 @@ export function objectPatch(from: JsonObject, to: JsonObject): JsonObject | unde
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof LongInteger);
+
+export interface WithMetadata {
+  readonly metadata?: object;
+}
+
+/** A merge patch with the uid of its object: another object that has the name since stays as it is. */
+export const patchOfSame = ({ metadata: { uid } }: Stored<KubeObject>, body: WithMetadata) =>
+  ({ type: "merge", body: { ...body, metadata: { ...body.metadata, uid } } }) as const;

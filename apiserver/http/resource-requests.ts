@@ -114,6 +114,10 @@ export class ResourceRequests {
     }
     return this.#update(asked, false, (current) => {
       const patched = objectOf(patcher(current, patch), kind, namespace);
+      // A custom resource keeps its metadata in a patch of its status, whatever the patch says.
+      if (subresource === "status" && !kind.strategicMerge) {
+        return { ...patched, metadata: { ...patched.metadata, uid: current.metadata.uid } };
+      }
       const { uid } = patched.metadata;
       if (uid !== current.metadata.uid) throw invalid(kind.type, current.metadata.name, [immutableUid(uid)]);
       return patched;

@@ -4,6 +4,7 @@ import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-cla
 import type { DeleteOptions, KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound, isRejected } from "../../kube/client/errors.ts";
 import type { Notes } from "../../kube/notes/notes.ts";
+import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 
@@ -49,22 +50,24 @@ export class ClaimWrites {
 
   patchClaim(
     claim: Stored<SandboxClaim>,
-    body: object,
+    body: WithMetadata,
     signal: AbortSignal,
     subresource?: "status",
   ): Promise<Stored<SandboxClaim>> {
     const { namespace, name } = claim.metadata;
     const options = subresource ? { subresource } : {};
+    const patch = patchOfSame(claim, body);
     return this.#claims.write(keyOf(claim), () =>
-      this.#client.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, options, signal),
+      this.#client.patch(sandboxClaimType, { namespace, name }, patch, options, signal),
     );
   }
 
   /** Writes an annotation on a claim that no user waits for. */
-  noteOnClaim(claim: Stored<SandboxClaim>, body: object, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
+  noteOnClaim(claim: Stored<SandboxClaim>, body: WithMetadata, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
     const { namespace, name } = claim.metadata;
+    const patch = patchOfSame(claim, body);
     return this.#claims.write(keyOf(claim), () =>
-      this.#slowClient.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, {}, signal),
+      this.#slowClient.patch(sandboxClaimType, { namespace, name }, patch, {}, signal),
     );
   }
 
@@ -110,10 +113,11 @@ export class ClaimWrites {
     }
   }
 
-  #patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {
+  #patchSandbox(sandbox: Stored<Sandbox>, body: WithMetadata, signal: AbortSignal): Promise<Stored<Sandbox>> {
     const { namespace, name } = sandbox.metadata;
+    const patch = patchOfSame(sandbox, body);
     return this.#sandboxes.write(keyOf(sandbox), () =>
-      this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal),
+      this.#client.patch(sandboxType, { namespace, name }, patch, {}, signal),
     );
   }
 

@@ -13,6 +13,7 @@ import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { givenUpAnnotation, podNameAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
+import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { type Action, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
 import type { PassTrace } from "./pass-trace.ts";
@@ -206,9 +207,9 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
         return "clashed";
       }
     },
-    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: object): Promise<"done" | "clashed"> {
+    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<"done" | "clashed"> {
       const { namespace, name } = object.metadata;
-      const call = () => client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal);
+      const call = () => client.patch(type, { namespace, name }, patchOfSame(object, body), {}, signal);
       return changeAsSeen(store, object, { call, read });
     },
     replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {

@@ -26,6 +26,7 @@ import { sandboxAttributes, tracePass } from "./pass-trace.ts";
 import { conclude } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
+import { patchStatus } from "./status/patch-status.ts";
 import { statusPatch } from "./status/status-patch.ts";
 import { isLowPriority } from "./write-priority.ts";
 
@@ -182,8 +183,9 @@ export class SandboxReconciler {
     const context = contextToWrite(sandbox, span);
     if (context === undefined || sandbox.metadata.deletionTimestamp) return undefined;
     const { client, sandboxes } = this.#options.writers;
-    const { namespace, name } = sandbox.metadata;
-    const body = { type: "merge", body: { metadata: { annotations: { [traceContextAnnotation]: context } } } } as const;
+    const { namespace, name, uid } = sandbox.metadata;
+    const metadata = { uid, annotations: { [traceContextAnnotation]: context } };
+    const body = { type: "merge", body: { metadata } } as const;
     const call = () => client.patch(sandboxType, { namespace, name }, body, {}, signal);
     const write = () => sandboxes.write(keyOf(sandbox), call);
     return this.#options.notes.write(sandbox, traceContextAnnotation, write);
@@ -228,16 +230,13 @@ export class SandboxReconciler {
   ): Promise<readonly unknown[]> {
     const patch = statusPatch(sandbox.status, status);
     if (!patch) return [];
-    const { sandboxes } = this.#options.writers;
-    const { namespace, name } = sandbox.metadata;
-    const body = { type: "merge", body: { status: patch } } as const;
-    const call = () => client.patch(sandboxType, { namespace, name }, body, { subresource: "status" }, signal);
+    const { sandboxes: store } = this.#options.writers;
     try {
-      await sandboxes.write(keyOf(sandbox), call);
+      await patchStatus(sandbox, patch, { client, type: sandboxType, store, signal });
       return [];
     } catch (error) {
       signal.throwIfAborted();
-      return isNotFound(error) ? [] : [error];
+      return [error];
     }
   }
 

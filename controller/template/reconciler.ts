@@ -151,8 +151,8 @@ async function perform(
   switch (action.do) {
     case "labelTemplate": {
       if (!template) return;
-      const { namespace, name } = template.metadata;
-      const body = { metadata: { labels: { [templateRefHashLabel]: action.value } } };
+      const { namespace, name, uid } = template.metadata;
+      const body = { metadata: { uid, labels: { [templateRefHashLabel]: action.value } } };
       const patch = () => client.patch(sandboxTemplateType, { namespace, name }, { type: "merge", body }, {}, signal);
       await templates.write(keyOf(template), patch);
       return;

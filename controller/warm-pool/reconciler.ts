@@ -5,11 +5,11 @@ import {
   sandboxWarmPoolType,
 } from "../../api/kinds/sandbox-warm-pool.ts";
 import { effectivePoolReplicas } from "../../api/rules/defaults.ts";
-import { isNotFound } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { patchStatus } from "../sandbox/status/patch-status.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { expectationsKey } from "./members.ts";
 import { observe, readOverduePods, type StoresSeen, type WarmPoolViews } from "./observe.ts";
@@ -119,16 +119,13 @@ export class WarmPoolReconciler {
     signal: AbortSignal,
   ): Promise<readonly unknown[]> {
     if (semanticallyEqual(pool.status, status)) return [];
-    const { client, pools } = this.#options.writers;
-    const { namespace, name } = pool.metadata;
-    const patch = { type: "merge", body: { status } } as const;
-    const call = () => client.patch(sandboxWarmPoolType, { namespace, name }, patch, { subresource: "status" }, signal);
+    const { client, pools: store } = this.#options.writers;
     try {
-      await pools.write(keyOf(pool), call);
+      await patchStatus(pool, status, { client, type: sandboxWarmPoolType, store, signal });
       return [];
     } catch (error) {
       signal.throwIfAborted();
-      return isNotFound(error) ? [] : [error];
+      return [error];
     }
   }
 

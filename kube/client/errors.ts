@@ -36,11 +36,17 @@ const hasReason = (reason: string, code: number) => (error: unknown) =>
 
 export const isNotFound = hasReason("NotFound", 404);
 export const isAlreadyExists = hasReason("AlreadyExists", 409);
-export const isInvalid = hasReason("Invalid", 422);
+const isInvalidAnyhow = hasReason("Invalid", 422);
+/** A patch named the UID of an object whose name another one has now. An API server takes it for a change of an immutable field. */
+const changesUid = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  isInvalidAnyhow(error) &&
+  error.status.details?.causes?.some(({ field }) => field === "metadata.uid") === true;
+export const isInvalid = (error: unknown): boolean => isInvalidAnyhow(error) && !changesUid(error);
 const codesOfRejections: readonly number[] = [400, 403, 413, 422];
 /** The API server, or an admission policy, refuses what the request asks for: it would refuse it again. */
 export const isRejected = (error: unknown): error is ApiError =>
-  error instanceof ApiError && codesOfRejections.includes(error.code);
+  error instanceof ApiError && codesOfRejections.includes(error.code) && !changesUid(error);
 /** The resource version is too old: list again. */
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
@@ -54,17 +60,12 @@ export const isNamespaceTerminating = (error: unknown): boolean =>
   error.code === 403 &&
   error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
 
-/**
- * A write that names its object by UID found none, or another one with the same name. The answer stays the same for ever. The UID in a
- * patch is no precondition: an API server takes it for a change of an immutable field.
- */
-export const isOfAnotherObject = (error: unknown): boolean =>
-  isNotFound(error) ||
-  isConflict(error) ||
-  (error instanceof ApiError &&
-    error.code === 422 &&
-    error.status.details?.causes?.some(({ field }) => field === "metadata.uid") === true);
+/** A write that names its object by UID found none, or another one with the same name. The answer stays the same for ever. */
+export const isOfAnotherObject = (error: unknown): boolean => isNotFound(error) || isConflict(error);
 
-/** Another client has written first, or a precondition failed. AlreadyExists is also a 409, but not a conflict. */
+/**
+ * Another client has written first, or a precondition failed, also that of the UID in a patch. AlreadyExists is also a 409, but not a
+ * conflict.
+ */
 export const isConflict = (error: unknown): boolean =>
-  error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists";
+  changesUid(error) || (error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists");

@@ -143,6 +143,19 @@ export function describePatching(where: string, open: OpenContractApi): void {
       );
     });
 
+    it("ignores another uid in a patch of the status of a custom resource, and rejects it beside the status", async () => {
+      await using api = await open();
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      const path = `${sandboxesOf(api)}/a`;
+      const metadata = { uid: "another" };
+      const status = { serviceFQDN: "a.example" };
+      const ignored = await api.call("PATCH", `${path}/status`, { body: { metadata, status }, contentType: merge });
+      expect({ code: ignored.code, status: ignored.object["status"] }).toEqual({ code: 200, status });
+      const rejected = await api.call("PATCH", path, { body: { metadata }, contentType: merge });
+      expect(rejected.code).toBe(422);
+      expect(rejected.status.details?.causes).toContainEqual(expect.objectContaining({ field: "metadata.uid" }));
+    });
+
     it("rejects a patch that makes the object invalid", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });

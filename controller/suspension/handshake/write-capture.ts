@@ -21,11 +21,11 @@ export async function writeCapture(
   { client, images }: CaptureWrites,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, name, resourceVersion } = image.metadata;
+  const { namespace, name, uid, resourceVersion } = image.metadata;
   const at = { namespace, name };
   const body =
     what === "capture"
-      ? { spec: { stage: "Capture" } }
+      ? { metadata: { uid }, spec: { stage: "Capture" } }
       : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: "AgentSilent" } } };
   const show = (call: () => Promise<Stored<MemoryImage>>) => images?.write(keyOf(image), call);
   try {

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { isConflict, isInvalid, isRejected } from "../../../kube/client/errors.ts";
+import { startInformer } from "../../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
+import { openMemoryApi } from "../../../test/support/memory-api.ts";
+import { OwnWrites } from "../../own-writes.ts";
+import { patchStatus } from "./patch-status.ts";
+
+const at = { namespace: "default", name: "nova" };
+const sandbox: Sandbox = {
+  metadata: at,
+  spec: { podTemplate: { spec: { containers: [{ name: "main", image: "busybox" }] } } },
+};
+const status = { serviceFQDN: "nova.example" };
+const { signal } = new AbortController();
+
+/** A status is about to be written to the first object; `meanwhile` happens before the server has the patch. */
+async function writeLate(meanwhile: (api: Awaited<ReturnType<typeof openMemoryApi>>) => Promise<unknown>) {
+  await using stack = new AsyncDisposableStack();
+  const api = stack.use(await openMemoryApi());
+  let calls = 0;
+  const client = interceptCalls(api.client, async ({ verb, subresource }, proceed) => {
+    if (verb !== "patch" || subresource !== "status") return proceed();
+    calls += 1;
+    await meanwhile(api);
+    return proceed();
+  });
+  const base = { client: api.client, clock: systemClock, log: silentLogger, indexes: {}, type: sandboxType };
+  const informer = stack.use(startInformer<Sandbox>(base));
+  await informer.synced;
+  const store = stack.use(new OwnWrites(informer, systemClock));
+  const first = await api.client.create(sandboxType, sandbox);
+  const written = patchStatus<Sandbox>(first, status, { client, type: sandboxType, store, signal });
+  const error = await written.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  const now: Stored<Sandbox> | undefined = await api.client.get(sandboxType, at).catch(() => undefined);
+  return { first, now, error, calls };
+}
+
+describe("a status", () => {
+  it("stays off an object that has the name since", async () => {
+    const { first, now, error } = await writeLate(async ({ client }) => {
+      await client.delete(sandboxType, at);
+      await client.create(sandboxType, sandbox);
+    });
+    expect(now?.metadata.uid).not.toBe(first.metadata.uid);
+    expect(now?.status).toBeUndefined();
+    expect(error).toBeUndefined();
+  });
+
+  it("is written though another client changes the object meanwhile", async () => {
+    let edits = 0;
+    const { now, calls } = await writeLate(async ({ client }) => {
+      edits += 1;
+      if (edits < 3) {
+        const body = { metadata: { labels: { edit: String(edits) } } };
+        await client.patch(sandboxType, at, { type: "merge", body });
+      }
+    });
+    expect(now?.status).toEqual(status);
+    expect(now?.metadata.labels).toEqual({ edit: "2" });
+    expect(calls).toBe(3);
+  });
+
+  it("is given up for now when the object keeps changing", async () => {
+    let edits = 0;
+    const { error, calls } = await writeLate(async ({ client }) => {
+      edits += 1;
+      const body = { metadata: { labels: { edit: String(edits) } } };
+      await client.patch(sandboxType, at, { type: "merge", body });
+    });
+    expect(isConflict(error)).toBe(true);
+    expect(calls).toBe(5);
+  });
+
+  it("is not needed by an object that is gone", async () => {
+    const { error } = await writeLate(({ client }) => client.delete(sandboxType, at));
+    expect(error).toBeUndefined();
+  });
+});
+
+it("a patch with the uid of a former object is a conflict, and not refused for what it says", async () => {
+  await using api = await openMemoryApi();
+  await api.client.create(sandboxType, sandbox);
+  const body = { metadata: { uid: "former", labels: { a: "b" } } };
+  const error = await api.client.patch(sandboxType, at, { type: "merge", body }).catch((cause: unknown) => cause);
+  expect([isConflict, isInvalid, isRejected].map((is) => is(error))).toEqual([true, false, false]);
+});
