@@ -22,7 +22,7 @@ describe("the example for gRPC", () => {
   it("is neither woken nor kept awake by health checks, and answers them while it is awake", async () => {
     await untilAsleep();
     using client = new ReflectedClient(example.target, echoAuthority);
-    expect((await client.check()).code).toBe(9);
+    expect((await client.check()).code).toBe(13);
     await expect(example.kube.get(podType, echoPlace)).rejects.toThrow("not found");
     expect(await client.list()).toContain("grpc.health.v1.Health"); // wakes it
     expect(await client.check()).toEqual({ code: 0, messages: [{ status: "SERVING" }] });
