@@ -14,7 +14,7 @@ it("a connection that stands still gets the state of things, which is not printe
   const socket = new Socket();
   const states: string[] = [];
   using _watched = watch.watch(socket, (state) => states.push(state));
-  await vi.advanceTimersByTimeAsync(30_000);
+  await vi.advanceTimersByTimeAsync(45_000);
   expect(looks).toEqual([]);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(looks).toEqual([socket]);

@@ -1,7 +1,10 @@
 import type { Socket } from "node:net";
 
-/** Every planned exchange progresses within this time. */
-const stuckMs = 30_000;
+/**
+ * Every planned exchange progresses within this time. A request to a sandbox that a person suspends waits for its next Pod, and so
+ * for the drain of 30 s first.
+ */
+const stuckMs = 45_000;
 
 /** Gets the state of things. It may be right that nothing moves, so the state is printed for a failure alone. */
 type Stuck = (state: string) => void;

@@ -20,7 +20,7 @@ export interface TortureOptions {
 }
 
 /** The time limit of the last sessions, longer than the detection of a stall takes. */
-const lastSessionMs = 60_000;
+const lastSessionMs = 75_000;
 
 /** Clients and sandboxes send the traffic of the seed through an activator process, and compare every byte. */
 export async function torture({ seed, clients, kinds, findings, forMs }: TortureOptions): Promise<void> {

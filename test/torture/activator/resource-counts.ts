@@ -1,3 +1,4 @@
+import { systemClock } from "../../../lib/time/clock.ts";
 import type { ActivatorReplica } from "../../sleep/activator-replica.ts";
 import type { TestBed } from "../../sleep/test-bed.ts";
 import { expectNothingHeld } from "../../soak/audit.ts";
@@ -52,7 +53,10 @@ const descriptorsMayGrow = 8;
 const objectsMayStay = 20;
 /** Series for each method, status and error reason that the plans can cause. */
 const seriesMayGrow = 400;
+/** What has not changed for so long is left. A busy machine may take longer for all. */
 const restLimitMs = 12_000;
+const fallLimitMs = 60_000;
+const countEveryMs = 200;
 
 /** Waits until the activator holds what it held before all traffic, and reports each leak. */
 export async function expectNoLeak(bed: TestBed, before: ResourceCounts, findings: Findings): Promise<void> {
@@ -60,12 +64,16 @@ export async function expectNoLeak(bed: TestBed, before: ResourceCounts, finding
   if (!activator) throw new Error("there is no activator");
   let left: readonly string[] = [];
   let peakBytes = 0;
-  await eventually(async () => {
+  let changedMs = systemClock.ticksMs();
+  const isSettled = async () => {
     const now = await readCounts(activator);
-    left = leftBy(before, now);
+    const found = leftBy(before, now);
+    if (found.join() !== left.join()) changedMs = systemClock.ticksMs();
+    left = found;
     peakBytes = now.peakBytes;
-    return left.length === 0;
-  }, restLimitMs).catch(() => {});
+    return left.length === 0 || systemClock.ticksMs() - changedMs > restLimitMs;
+  };
+  await eventually(isSettled, fallLimitMs, countEveryMs).catch(() => {});
   findings.count("MiB that the activator had at most", peakBytes / 2 ** 20);
   if (left.length > 0) findings.note(await socketStates(activator.host));
   const sent = "all connections have ended";

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 
-/** The open sockets of this process, a line each: addresses, who reads, and whether. */
+/** The open sockets of this process, a line each: addresses, who reads, and whether. One that its peer has reset has no remote address. */
 export function ownSockets(): readonly string[] {
   const inner: object = process;
   if (!("_getActiveHandles" in inner) || typeof inner._getActiveHandles !== "function") return ["unknown"];
   const handles: unknown = inner._getActiveHandles();
   if (!Array.isArray(handles)) return ["unknown"];
-  return handles.filter((handle) => handle instanceof Socket && handle.remotePort !== undefined).map(lineOf);
+  return handles.filter((handle) => handle instanceof Socket && handle.localPort !== undefined).map(lineOf);
 }
 
 function lineOf(socket: Socket): string {
