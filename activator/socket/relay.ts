@@ -152,14 +152,20 @@ export function resetUnlessEnded(one: WireSocket, other: WireSocket, clock: Cloc
   });
 }
 
-/** Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. */
-export function endRelay(one: WireSocket, other: WireSocket, clock: Clock): void {
-  one.end();
-  other.end();
-  clock.after(closeGraceMs, () => {
-    cutOff(one, other);
-    cutOff(other, one);
-  });
+/**
+ * Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. If the sandbox has ended its
+ * side, its client may be slow to take what is left: that needs no Pod, so only the limits of the tunnel end it.
+ */
+export function endRelay(sandbox: WireSocket, client: WireSocket, clock: Clock): void {
+  sandbox.end();
+  client.end();
+  const end = () => {
+    if (!sandbox.destroyed) cutOff(sandbox, client);
+    const isTaking = sandbox.readableEnded && client.writableLength > 0 && !client.destroyed;
+    if (isTaking) clock.after(closeGraceMs, end);
+    else cutOff(client, sandbox);
+  };
+  clock.after(closeGraceMs, end);
 }
 
 /** A cut stream must not pass for complete: a side sees an end only if it got all bytes of the other side, to its end. */

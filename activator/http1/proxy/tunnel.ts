@@ -48,7 +48,9 @@ export function startTunnel(
       closing = true;
       if (!frames) return endWhenQuiet(pod.socket, client, { up, down }, clock);
       up.drop();
-      if (!endGracefully()) resetUnlessEnded(pod.socket, client, clock);
+      if (endGracefully()) return;
+      if (pod.socket.readableEnded) endRelay(pod.socket, client, clock);
+      else resetUnlessEnded(pod.socket, client, clock);
     },
   });
   const clientSent = (length: number, bytes: Buffer) => {
@@ -68,8 +70,12 @@ export function startTunnel(
     open -= 1;
     if (open === 0) connection.closed();
   };
+  const podClosed = () => {
+    listener?.sandboxEnded(); // what its client still takes needs no Pod
+    closed();
+  };
   const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
-  const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
+  const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed: podClosed });
   [client.reader, pod.socket.reader] = [up, down];
   sendHead(client, switchText(head, startedLine(rules), clientView(exchange.head, rules)), early, down);
   sandboxSent(early.length, early);

@@ -160,6 +160,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   /** Without an end before it, the sandbox was lost in the middle (RFC 9113, 8.5). */
   closed(): void {
     this.#place?.close();
+    this.#listener?.sandboxEnded(); // what its client still takes needs no Pod
     const { stream } = this.#exchange;
     if (!this.#sandboxEnded) cutStream(stream);
     else if (!this.#clientEnded) closeOnceEnded(stream, this.#options.sweep);
@@ -180,15 +181,22 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
 
   #close(): void {
     this.#closing = true;
-    if (!this.endGracefully()) this.#resetUnlessEnded();
+    if (this.endGracefully()) return;
+    if (!this.#sandboxEnded) return this.#resetUnlessEnded();
+    this.#sandbox.end();
+    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
   }
 
-  /** A cut stream must not pass for complete. */
+  /**
+   * A cut stream must not pass for complete. If the sandbox has ended its side, its client may be slow to take what is left: that needs
+   * no Pod, so only the limits of the tunnel end it.
+   */
   #cutOff(): void {
     const { stream } = this.#exchange;
     if (this.#sandbox.writableLength > 0 || !this.#sandbox.readableEnded) this.#sandbox.reset();
     else this.#sandbox.destroy();
-    if (isEnded(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
+    if (this.#sandboxEnded) closeOnceEnded(stream, this.#options.sweep);
+    else if (isEnded(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
     else cutStream(stream);
   }
 

@@ -90,8 +90,12 @@ class TcpTunnel implements Watched, OpenConnection {
     const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
       ...{ clock, passed: clientSent, closed, arrived: () => opened.clientSends() },
     });
+    const podClosed = () => {
+      opened.sandboxEnded(); // what its client still takes needs no Pod
+      closed();
+    };
     const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
-      ...{ clock, passed: sandboxSent, closed },
+      ...{ clock, passed: sandboxSent, closed: podClosed },
     });
     this.#pod.reader = down;
     this.#sides = { up, down };
