@@ -54,7 +54,7 @@ function plansOf(draw: Draw, exchanges: ExchangeGenerator, chosen: ReadonlySet<K
 export function linkOf(draw: Draw, bytes: number): FrameOptions {
   const window = draw.random.oneOf([1, 1_000, 16_384, 65_535, 65_535, 262_144, 1_048_576]) + draw.between(0, 300);
   return {
-    windowBytes: Math.max(window, Math.ceil(bytes / 200)),
+    windowBytes: Math.max(window, Math.ceil(bytes / 50)),
     sharesWindow: draw.chance(50),
     frameBytes: draw.random.oneOf([draw.between(100, 2_000), 8_192, 16_384, 16_384]),
     paddingBytes: draw.chance(20) ? draw.between(1, 255) : 0,
