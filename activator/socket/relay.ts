@@ -161,7 +161,7 @@ export function endRelay(sandbox: WireSocket, client: WireSocket, clock: Clock):
   client.end();
   const end = () => {
     if (!sandbox.destroyed) cutOff(sandbox, client);
-    const isTaking = sandbox.readableEnded && client.writableLength > 0 && !client.destroyed;
+    const isTaking = sandbox.readableEnded && client.writableLength > 0 && !client.destroyed && !client.errored;
     if (isTaking) clock.after(closeGraceMs, end);
     else cutOff(client, sandbox);
   };
