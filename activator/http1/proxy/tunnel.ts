@@ -65,17 +65,10 @@ export function startTunnel(
     if (before !== undefined && frames?.down.dataFrames === before) listener?.moved();
     else listener?.sandboxSpoke();
   };
-  let open = 2;
-  const closed = () => {
-    open -= 1;
-    if (open === 0) connection.closed();
-  };
-  const podClosed = () => {
-    listener?.sandboxEnded(); // what its client still takes needs no Pod
-    closed();
-  };
+  const closed = afterBoth(() => connection.closed());
   const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
-  const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed: podClosed });
+  const fromPod = { clock, passed: sandboxSent, closed: podClosed(listener, closed) };
+  const down = new RelaySide(pod.socket, client, pod.handOver(), fromPod);
   [client.reader, pod.socket.reader] = [up, down];
   sendHead(client, switchText(head, startedLine(rules), clientView(exchange.head, rules)), early, down);
   sandboxSent(early.length, early);
@@ -87,6 +80,23 @@ export function startTunnel(
   if (ended) up.ended(); // the client has sent everything and waits for the answer
   client.readOn();
   pod.readOn();
+}
+
+/** What its client still takes needs no Pod. */
+function podClosed(listener: OpenListener | undefined, closed: () => void): () => void {
+  return () => {
+    listener?.sandboxEnded();
+    closed();
+  };
+}
+
+/** A function to call for each of two sides; the second call calls `end`. */
+function afterBoth(end: () => void): () => void {
+  let open = 2;
+  return () => {
+    open -= 1;
+    if (open === 0) end();
+  };
 }
 
 /** A connection to a fenced Pod closes before bytes of the client are forwarded. */
