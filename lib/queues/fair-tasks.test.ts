@@ -47,6 +47,22 @@ describe("tasks of several groups", () => {
     expect(started.slice(6)).toEqual(["c/2"]);
   });
 
+  it("of a group that came while the only task of another ran start before its next one", async () => {
+    const { started, add, end } = given({ max: 1, maxOfGroup: 1 });
+    add("a", "1", "2", "3");
+    add("b", "1", "2");
+    await end("a/1");
+    add("c", "1");
+    await end("b/1");
+    expect(started).toEqual(["a/1", "b/1", "a/2"]);
+    add("d", "1");
+    await end("a/2");
+    await end("c/1");
+    await end("b/2");
+    await end("d/1");
+    expect(started.slice(3)).toEqual(["c/1", "b/2", "d/1", "a/3"]);
+  });
+
   it("run first for the group that has used least", async () => {
     const used = new Map([
       ["a", 100],

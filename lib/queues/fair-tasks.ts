@@ -77,10 +77,17 @@ export class FairTasks {
       this.#running.delete(key);
       const left = this.#of(group) - 1;
       if (left > 0) this.#runningOf.set(group, left);
-      else this.#runningOf.delete(group);
+      else this.#served(group);
       this.#dispatch();
     };
     task().then(over, over);
+  }
+
+  /** None of its tasks runs any more. Groups that came while one ran go before its next one. */
+  #served(group: string): void {
+    this.#runningOf.delete(group);
+    const waiting = this.#waiting.get(group);
+    if (waiting && this.#waiting.delete(group)) this.#waiting.set(group, waiting);
   }
 
   #of(group: string): number {
