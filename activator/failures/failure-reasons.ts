@@ -13,7 +13,7 @@ const podFailures = {
   ContainerFailed: { endsAtOnce: false },
   Unschedulable: { endsAtOnce: false },
 } as const satisfies Partial<Record<ErrorCode, { readonly endsAtOnce: boolean }>>;
-type PodFailureCode = keyof typeof podFailures;
+export type PodFailureCode = keyof typeof podFailures;
 
 /** Why a Pod cannot serve, and whether that is certain. */
 export interface PodFailure {
@@ -21,7 +21,10 @@ export interface PodFailure {
   readonly endsAtOnce: boolean;
 }
 
-/** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
+/**
+ * Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. `CrashLoopBackOff` is one although the
+ * container runs in between: a program that has exited again and again will exit again, and while it runs, the reason is gone.
+ */
 const hopeless: ReadonlyMap<string, PodFailureCode> = new Map<string, PodFailureCode>([
   ["InvalidImageName", "ContainerFailed"],
   ["ErrImageNeverPull", "ContainerFailed"],
