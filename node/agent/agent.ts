@@ -104,7 +104,11 @@ export class Agent {
     const capturedMs = readTime(disk.image?.capturedAt)?.getTime() ?? nowMs;
     if (nowMs - capturedMs < deletedWithinMs || this.#frozen.get(text) === "logged") return;
     this.#frozen.set(text, "logged");
-    this.#parts.log.warn({ image: text, pod: tombstone.podUID }, "a captured Pod is not deleted; it stays frozen");
+    const { capturedAt } = disk.image ?? {};
+    this.#parts.log.warn(
+      { image: text, pod: tombstone.podUID, capturedAt },
+      "a captured Pod stays frozen until it is deleted; if the controller does not delete it, do so",
+    );
   }
 
   #nextLookMs(observed: Observed): number | undefined {

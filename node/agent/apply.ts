@@ -51,7 +51,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
       parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
       return sandbox && (await parts.doors.sandboxes.end(sandbox));
     case "end-user-sentry":
-      parts.log.info({ image: textOf(key) }, "ending the sentry of a Pod that is half restored");
+      parts.log.info({ image: textOf(key) }, "ending the sentry of a deleted Pod that was not wholly restored");
       return userSandbox && (await parts.doors.sandboxes.end(userSandbox));
     case "remove-image":
       return await store.removeImage(key);

@@ -221,6 +221,14 @@ describe("a use of an image", () => {
     expect(decide({ ...half, disk: { ...half.disk, marks }, userEndingMs: 15_001 })).toBeUndefined();
   });
 
+  it("by a Pod that is being deleted and was refused, so that it runs anew, ends 10 s after its grace", () => {
+    const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
+    const anew = { ...withMarks(mark("", "refused")), user, userSandbox: sandbox };
+    expect(useOf(anew)).toMatchObject({ outcome: "Refused" });
+    expect(decide({ ...anew, userEndingMs: 15_000 })).not.toBe("end-user-sentry");
+    expect(decide({ ...anew, userEndingMs: 15_001 })).toBe("end-user-sentry");
+  });
+
   it("is told before its image goes, also if nothing tells for which Pod it was", () => {
     const memoryImage = asked("Capture", { phase: "Captured" });
     const observed = {

@@ -22,7 +22,7 @@ export type Step =
 /** The next step on the node; undefined: there is nothing to do, and the API may be told. */
 export function decide(observed: Observed): Step | undefined {
   if (observed.sandbox?.sentry && observed.endingMs > endedAfterMs(observed.pod)) return "end-sentry";
-  if (isHalfRestored(observed) && observed.userEndingMs > endedAfterMs(observed.user)) return "end-user-sentry";
+  if (isNotWhollyRestored(observed) && observed.userEndingMs > endedAfterMs(observed.user)) return "end-user-sentry";
   return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
 }
 
@@ -67,8 +67,11 @@ function isSpent(observed: Observed): boolean {
   return disk.image?.podUID !== memoryImage.spec.podUID;
 }
 
-/** The rest of such a Pod waits for a container that does not come, so it may not end by itself. */
-const isHalfRestored = (observed: Observed): boolean =>
+/**
+ * The rest of a Pod that is half restored waits for a container that does not come, so it may not end by itself. A Pod whose image
+ * was refused runs anew, and counts too: it should have ended by then.
+ */
+const isNotWhollyRestored = (observed: Observed): boolean =>
   observed.userSandbox?.sentry !== undefined && useOf(observed)?.outcome !== "Restored";
 
 /** The image goes before its marks: an image without marks counts as unused. */
