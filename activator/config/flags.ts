@@ -49,12 +49,12 @@ export const activatorFlags = {
   ),
   "proxy-timeout": flag.duration(
     900_000,
-    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete. Of a gRPC call it limits only the hold",
+    "maximum time to hold a request; also how long the sandbox may take to begin its response after the last byte of the request, or to take the next byte of it. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete. Of a gRPC call it limits only the hold",
     positive,
   ),
   "response-header-timeout": flag.duration(
     0,
-    "maximum time from the last byte of a request to the response head, if it is shorter than --proxy-timeout; 0: --proxy-timeout alone; does not apply to gRPC calls",
+    "how long the sandbox may take to begin its response after the last byte of the request, or to take the next byte of it, if that is shorter than --proxy-timeout; 0: --proxy-timeout alone; does not apply to gRPC calls",
     notNegative,
   ),
   "shutdown-timeout": flag.duration(
@@ -130,7 +130,7 @@ export const activatorFlags = {
   ),
   "grpc-web-origins": flag.string(
     "",
-    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as https://app.example.com, separated by commas; *: all origins; pages of a sandbox may always call the other ports of that sandbox; needs --http2",
+    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as https://app.example.com, separated by commas; *: all origins; needs --http2. A page on a host name of a sandbox may always call that sandbox by its host names, at any port",
   ),
   "service-names": flag.string(
     "sandbox-router-svc",
