@@ -44,6 +44,8 @@ const reviewWith = (text: string) =>
   JSON.stringify(reviewOf([{ ...anAlphaSandbox(), spec: { x: "?" } }], core.beta)).replace('"?"', () => text);
 
 async function openWorld() {
+  // Other test files may have left processes.
+  const before = new Set(childrenOf(process.pid));
   const api = await openWebhookApi();
   const webhook = await startWebhook(
     { port: 0, service: webhookService, certificateFiles: undefined },
@@ -52,7 +54,10 @@ async function openWorld() {
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
   return {
     convert: (body: unknown) => callWebhook({ port: webhook.port, ca, body }),
-    peaks: () => childrenOf(process.pid).map(peakResidentBytes),
+    peaks: () =>
+      childrenOf(process.pid)
+        .filter((pid) => !before.has(pid))
+        .map(peakResidentBytes),
     async [Symbol.asyncDispose]() {
       await webhook[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
