@@ -22,7 +22,7 @@ export interface PodFailure {
 }
 
 /**
- * Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. `CrashLoopBackOff` is one although the
+ * Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. `CrashLoopBackOff` is one, although the
  * container runs in between: a program that has exited again and again will exit again, and while it runs, the reason is gone.
  */
 const hopeless: ReadonlyMap<string, PodFailureCode> = new Map<string, PodFailureCode>([
