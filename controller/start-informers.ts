@@ -20,6 +20,7 @@ import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
+import { childNameIndexes } from "./sandbox/queue/namesakes.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
 import { volumeClaimIndexes } from "./sandbox/volumes/claim-changes.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
@@ -42,7 +43,10 @@ export interface InformersOptions {
 }
 
 export interface Informers extends SandboxInformers, Running {
-  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash" | "volumeClaim">;
+  readonly sandboxes: Informer<
+    Sandbox,
+    "pool" | "controllerUid" | "uid" | "templateHash" | "volumeClaim" | "childName"
+  >;
   readonly pods: Informer<Pod, "sandboxHash" | "templateHash" | "address">;
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once each of them has listed its objects. */
@@ -58,7 +62,7 @@ export function startInformers(options: InformersOptions): Informers {
   const stack = new AsyncDisposableStack();
   const indexes = {
     ...{ ...memberIndexes, ...controllerIndexes, ...identityIndexes, ...templateHashIndexes },
-    ...volumeClaimIndexes,
+    ...{ ...volumeClaimIndexes, ...childNameIndexes },
   };
   const sandboxes = stack.use(startInformer<Sandbox, keyof typeof indexes>({ ...base, type: sandboxType, indexes }));
   const pods = stack.use(

@@ -25,15 +25,16 @@ import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
 import type { Traces } from "../traces.ts";
 import type { SandboxWriters } from "./apply.ts";
-import { isAwaited } from "./is-awaited.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
+import { isAwaited } from "./queue/is-awaited.ts";
+import { namesakeChanges } from "./queue/namesakes.ts";
 import { SandboxReconciler } from "./reconciler.ts";
 import { claimChanges } from "./volumes/claim-changes.ts";
 import { isUnclaimedMember } from "./write-priority.ts";
 
 export interface SandboxInformers {
-  readonly sandboxes: Informer<Sandbox, "volumeClaim">;
+  readonly sandboxes: Informer<Sandbox, "volumeClaim" | "childName">;
   readonly pods: Informer<Pod, "sandboxHash">;
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
@@ -158,6 +159,8 @@ function sourcesOf(
     keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
+    namesakeChanges(informers.pods, informers.sandboxes),
+    namesakeChanges(informers.services, informers.sandboxes),
     claimChanges(informers.claims, informers.sandboxes),
     ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { sealedPodAnnotation } from "../../api/rules/keys.ts";
-import { formatSeal } from "../../api/rules/suspension.ts";
-import { aSandbox, noon } from "../../test/support/builders/builders.ts";
+import { sealedPodAnnotation } from "../../../api/rules/keys.ts";
+import { formatSeal } from "../../../api/rules/suspension.ts";
+import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import { isAwaited } from "./is-awaited.ts";
 
 const sealed = formatSeal({ podName: "nova", podUid: "pod-1", cause: "Person", at: noon });

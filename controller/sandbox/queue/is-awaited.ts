@@ -1,6 +1,6 @@
-import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
-import { isSuspensionComplete, sealOf } from "../../api/rules/suspension.ts";
-import type { Observed } from "./observed.ts";
+import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { isSuspensionComplete, sealOf } from "../../../api/rules/suspension.ts";
+import type { Observed } from "../observed.ts";
 
 /**
  * Whether somebody waits for a sandbox, so that it is retried sooner after a failure. A failure of any part keeps a sandbox
