@@ -33,6 +33,10 @@ type description struct {
 	Files      map[string]fileFacts
 	// Configs has the hash of what each container ran, by its name.
 	Configs map[string]string
+	// SandboxUID and RunHash are of the MemoryImage.
+	SandboxUID, RunHash string
+	// hash is that of image.json.
+	hash string
 }
 
 type fileFacts struct {
@@ -57,6 +61,8 @@ func readDescription(image string) (description, error) {
 	if err := json.Unmarshal(text, &described); err != nil {
 		return described, fmt.Errorf("%s: %w", descriptionFile, err)
 	}
+	sum := sha256.Sum256(text)
+	described.hash = hex.EncodeToString(sum[:])
 	return described, nil
 }
 

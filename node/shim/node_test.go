@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,13 +67,17 @@ var inKubernetes = namespaces.WithNamespace(context.Background(), "k8s.io")
 type node struct {
 	*testing.T
 	folder, image string
+	// key is the controller's.
+	key ed25519.PrivateKey
 }
 
 func newNode(t *testing.T) node {
-	n := node{T: t, folder: t.TempDir()}
-	beforeStore, beforeTombstones := imageStore, tombstones
+	n := node{T: t, folder: t.TempDir(), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
+	beforeStore, beforeTombstones, beforeKeys := imageStore, tombstones, publicKeysFile
 	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")
-	t.Cleanup(func() { imageStore, tombstones = beforeStore, beforeTombstones })
+	publicKeysFile = filepath.Join(n.folder, "ed25519.pub")
+	t.Cleanup(func() { imageStore, tombstones, publicKeysFile = beforeStore, beforeTombstones, beforeKeys })
+	n.write("ed25519.pub", base64.StdEncoding.EncodeToString(n.key.Public().(ed25519.PublicKey))+"\n", 0o600)
 	n.image = filepath.Join(imageStore, "shop", "web", "g1")
 	n.write("runsc", "#!/bin/sh\necho runsc version 2026.1+abc; echo spec: 1.1\n", 0o700)
 	n.write("runsc.toml", fmt.Sprintf("root = %q\nbinary_name = %q\n", n.folder, filepath.Join(n.folder, "runsc")), 0o600)
@@ -86,7 +92,7 @@ func newNode(t *testing.T) node {
 		configs[name] = config
 	}
 	files := map[string]fileFacts{"checkpoint.img": factsOf("kernel"), "pages.img": factsOf("memory")}
-	n.describe(description{Runsc: "2026.1+abc", Containers: []string{"app", "side"}, Files: files, Configs: configs})
+	n.describe(description{Runsc: "2026.1+abc", Containers: []string{"app", "side"}, Files: files, Configs: configs, SandboxUID: "uid-of-web", RunHash: "h"})
 	return n
 }
 
@@ -124,6 +130,7 @@ func (n node) request(sandbox, name, image string) *task.CreateTaskRequest {
 	}
 	if image != "" {
 		annotations[imageAnnotation] = image
+		annotations[signatureAnnotation] = n.sign(n.permit(sandbox))
 	}
 	config, _ := json.Marshal(map[string]any{"annotations": annotations, "process": map[string]any{"args": []string{"run", name}}})
 	n.write("bundles/"+id+"/config.json", string(config), 0o600)
@@ -132,6 +139,24 @@ func (n node) request(sandbox, name, image string) *task.CreateTaskRequest {
 		n.Fatal(err)
 	}
 	return &task.CreateTaskRequest{ID: id, Bundle: filepath.Join(n.folder, "bundles", id), Options: options}
+}
+
+// permit is for the Pod of a sandbox, and the image as it is now.
+func (n node) permit(sandbox string) permit {
+	described, _ := readDescription(n.image)
+	return permit{podUID: "uid-" + sandbox, namespace: "shop", pod: "web", sandboxUID: described.SandboxUID, image: "g1",
+		imageHash: described.hash, runHash: described.RunHash, runsc: described.Runsc}
+}
+
+func (n node) sign(p permit) string {
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(n.key, p.bytes()))
+}
+
+// refused is why a Pod was refused that had no right to the image, and whose Pod that was.
+func (n node) refused() (found refusal) {
+	text, _ := os.ReadFile(n.image + ".refused")
+	json.Unmarshal(text, &found)
+	return found
 }
 
 // edit changes a text in the bundle of a container.

@@ -91,7 +91,8 @@ type claim struct {
 func (c *container) claimImage(ctx context.Context, of claim) error {
 	annotations := of.annotations
 	if !imageName.MatchString(annotations[imageAnnotation]) {
-		return fmt.Errorf("%s: %q is not the name of an image", imageAnnotation, annotations[imageAnnotation])
+		log.G(ctx).Warnf("container %s starts anew: %q is not the name of an image", c.id, annotations[imageAnnotation])
+		return nil
 	}
 	image := filepath.Join(imageStore, annotations["io.kubernetes.cri.sandbox-namespace"],
 		annotations["io.kubernetes.cri.sandbox-name"], annotations[imageAnnotation])
@@ -103,6 +104,13 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 			return nil
 		}
 	}
+	described, unreadable := readDescription(image)
+	if name == "" {
+		if refused := described.permits(c.pod, annotations, unreadable); refused != nil {
+			log.G(ctx).Warnf("container %s starts anew: %v", c.id, refused)
+			return refused.write(image)
+		}
+	}
 	c.mark = mark{path: markPath(image, name), Pod: c.pod, Container: c.id, BeganMs: time.Now().UnixMilli()}
 	isFirst, err := c.mark.claim()
 	if err != nil {
@@ -112,7 +120,7 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 		log.G(ctx).Warnf("container %s starts anew: image %s was used before, as %s says", c.id, image, c.mark.path)
 		return nil
 	}
-	described, err := readDescription(image)
+	err = unreadable
 	if err == nil {
 		err = described.check(image, name, of.config, of.runsc)
 	}
@@ -127,6 +135,23 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 		c.bytes = inBackground(func() error { return described.checkBytes(image) })
 	}
 	return nil
+}
+
+// permits returns a refusal if the controller has not permitted this Pod to be restored from this image.
+func (d description) permits(uid string, annotations map[string]string, unreadable error) *refusal {
+	if unreadable != nil {
+		return &refusal{Pod: uid, Reason: "ImageMissing", Message: fmt.Sprintf("the image cannot be read: %v", unreadable)}
+	}
+	return permit{
+		podUID:     uid,
+		namespace:  annotations["io.kubernetes.cri.sandbox-namespace"],
+		pod:        annotations["io.kubernetes.cri.sandbox-name"],
+		sandboxUID: d.SandboxUID,
+		image:      annotations[imageAnnotation],
+		imageHash:  d.hash,
+		runHash:    d.RunHash,
+		runsc:      d.Runsc,
+	}.verify(annotations[signatureAnnotation])
 }
 
 // inBackground begins work whose result is read later, or never.
