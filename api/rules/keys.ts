@@ -60,6 +60,10 @@ export const tcpFrontAnnotation = "rouse.agents.x-k8s.io/tcp-front";
 
 /** On a Pod: the MemoryImage that it is to be restored from. The shim on the node reads it. */
 export const memoryImageAnnotation = "hibernation.rouse.dev/image";
+/** On a Pod: the controller's permission for it to be restored from that MemoryImage; see `permitBytes`. */
+export const signatureAnnotation = "hibernation.rouse.dev/signature";
+/** The scheduling gate of a Pod that is to be restored, until it is signed. */
+export const signingGate = "hibernation.rouse.dev/signature";
 /** On a Pod: the hash of what it runs. */
 export const runHashAnnotation = "hibernation.rouse.dev/run-hash";
 /** On a MemoryImage: why it is not to be used for a Pod any more, in one word. */
