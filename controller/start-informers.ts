@@ -119,10 +119,10 @@ const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[
 /** The fields of a Pod that the controllers read. Writes are patches, so the omitted fields are not lost. */
 function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata;
-  const { nodeName, hostNetwork, containers = [] } = pod.spec ?? {};
+  const { nodeName, hostNetwork, containers = [], schedulingGates } = pod.spec ?? {};
   const forRules = partForRules(pod.spec ?? {});
   // With the address of its node, only its declared ports are its own.
   const kept = hostNetwork ? containers.map(({ name, ports = [] }) => ({ name, ports })) : [];
-  const spec = { ...forRules, containers: [...kept, ...(forRules.containers ?? [])], ...(nodeName && { nodeName }) };
+  const spec = { ...forRules, containers: [...kept, ...(forRules.containers ?? [])], ...(nodeName && { nodeName }), ...(schedulingGates && { schedulingGates }) };
   return { ...pod, metadata, spec };
 }

@@ -13,7 +13,8 @@ type MergePatch = Readonly<Record<string, unknown>>;
 export type Action =
   | { readonly do: "createClaim"; readonly claim: PersistentVolumeClaim }
   | { readonly do: "adoptClaim"; readonly claim: Stored<PersistentVolumeClaim>; readonly patch: MergePatch }
-  | { readonly do: "createPod"; readonly pod: Pod }
+  /** `from`: the image that it goes on from. It is signed as soon as it has a UID, and until then it has a gate. */
+  | { readonly do: "createPod"; readonly pod: Pod; readonly from?: Stored<MemoryImage> }
   | { readonly do: "adoptPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "patchPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   /** `asSeen`: not if it has changed since, as by the scheduler. */

@@ -10,11 +10,12 @@ import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { givenUpAnnotation, podNameAnnotation } from "../../api/rules/keys.ts";
+import { givenUpAnnotation, podNameAnnotation, signatureAnnotation, signingGate } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
 import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import { type Permit, permitFor } from "../suspension/hibernation/permit.ts";
 import { type Action, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
 import type { PassTrace } from "./pass-trace.ts";
 
@@ -26,6 +27,8 @@ export interface SandboxWriters {
   readonly claims: OwnWrites<PersistentVolumeClaim>;
   /** Absent: nothing captures memory here, and no action names an image. */
   readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
+  /** Signs what permits a Pod to be restored. Absent: there are no images. */
+  readonly signPermit?: ((permit: Permit) => string) | undefined;
 }
 
 export interface Applied {
@@ -143,7 +146,7 @@ function withNameOfClaim(action: Action, message: string): string {
 async function perform(
   action: Action,
   sandbox: Stored<Sandbox>,
-  { client, sandboxes, pods, services, claims, images }: SandboxWriters,
+  { client, sandboxes, pods, services, claims, images, signPermit }: SandboxWriters,
   signal: AbortSignal,
 ): Promise<"done" | "clashed"> {
   const to = <T extends KubeObject>(type: ResourceType<T>) => writerOf(client, type, signal);
@@ -153,7 +156,7 @@ async function perform(
     case "adoptClaim":
       return to(persistentVolumeClaimType).patch(claims, action.claim, action.patch);
     case "createPod":
-      return to(podType).create(pods, action.pod);
+      return createPod(action, { to: to(podType), pods, signPermit });
     case "adoptPod":
     case "patchPod":
       return to(podType).patch(pods, action.pod, action.patch);
@@ -188,6 +191,30 @@ async function perform(
   }
 }
 
+interface PodWriter {
+  readonly to: ReturnType<typeof writerOf<Pod>>;
+  readonly pods: SandboxWriters["pods"];
+  readonly signPermit: SandboxWriters["signPermit"];
+}
+
+/** A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. */
+async function createPod(
+  { pod, from }: Extract<Action, { do: "createPod" }>,
+  { to, pods, signPermit }: PodWriter,
+): Promise<"done" | "clashed"> {
+  const created = await to.make(pods, pod);
+  if (created === "clashed" || !from) return created === "clashed" ? created : "done";
+  const permit = permitFor(created, from);
+  if (!permit || !signPermit) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
+  return to.patch(pods, created, signedPatch(created, signPermit(permit)));
+}
+
+/** With the version that the create returned: not for a Pod that has changed since, nor for another of that name. */
+const signedPatch = ({ metadata: { resourceVersion, uid }, spec }: Stored<Pod>, signature: string) => ({
+  metadata: { uid, resourceVersion, annotations: { [signatureAnnotation]: signature } },
+  spec: { schedulingGates: spec?.schedulingGates?.filter(({ name }) => name !== signingGate) ?? null },
+});
+
 const giveUp = ({ image, why }: Extract<Action, { do: "giveUpImage" }>) => ({
   metadata: { resourceVersion: image.metadata.resourceVersion, annotations: { [givenUpAnnotation]: why } },
 });
@@ -197,10 +224,13 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
   const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
   return {
     async create(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<"done" | "clashed"> {
+      return (await this.make(store, object)) === "clashed" ? "clashed" : "done";
+    },
+    /** Returns what the API server has made of it. */
+    async make(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<Stored<T> | "clashed"> {
       const key = keyOf(object);
       try {
-        await store.create(key, () => client.create(type, object, { fieldManager }, signal));
-        return "done";
+        return await store.create(key, () => client.create(type, object, { fieldManager }, signal));
       } catch (error) {
         if (!isAlreadyExists(error)) throw error;
         await store.write(key, () => read(object.metadata));

@@ -5,7 +5,7 @@ import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
 import { restoredFrom } from "../suspension/hibernation/images.ts";
-import { nextPodOf, scheduleLimitMs, waitsForItsNode } from "../suspension/hibernation/restore.ts";
+import { nextPodOf, scheduleLimitMs, waitsForItsNode, waitsForSignature } from "../suspension/hibernation/restore.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
 import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
@@ -75,13 +75,15 @@ function create(observed: Observed): readonly Action[] {
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
   const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
   const confirmed = from ? [{ do: "confirmImage", image: from } as const] : [];
-  return [...wrong, ...givenUp, ...confirmed, { do: "createPod", pod }, ...recordName(observed, name)];
+  return [...wrong, ...givenUp, ...confirmed, { do: "createPod", pod, ...(from && { from }) }, ...recordName(observed, name)];
 }
 
 const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;
 
 /** The spec of a Pod is never changed: an edited template takes effect in the next Pod. */
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
+  // Whoever made it: a Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of his.
+  if (waitsForSignature(pod)) return { actions: [{ do: "deletePod", pod, mayBeGone: true, asSeen: true }] };
   const replaced = replaceUnplaced(observed, pod);
   if (replaced) return { actions: replaced };
   const metadata = podMetadataPatch(observed.sandbox, pod);

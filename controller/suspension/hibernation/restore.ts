@@ -3,7 +3,7 @@ import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, runHashAnnotation, signingGate } from "../../../api/rules/keys.ts";
 import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
@@ -60,6 +60,8 @@ function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryI
   if (state === "Restoring") return "AlreadyUsed";
   if (state !== "Hibernated") return "NotRecorded";
   if (status?.restore) return "AlreadyUsed";
+  // Without these there is nothing to sign.
+  if (status?.imageHash === undefined || status.runscVersion === undefined) return "ImageLost";
   const { nodeName = spec.nodeName } = pod.spec ?? {};
   if (nodeName !== spec.nodeName) return "NotScheduled";
   const runs = pod.metadata.annotations?.[runHashAnnotation];
@@ -73,8 +75,16 @@ const annotated = (pod: Pod, key: string, value: string): Pod => ({
 
 function restoring(pod: Pod, { metadata, spec }: Stored<MemoryImage>): Pod {
   const asked = annotated(pod, memoryImageAnnotation, metadata.name);
-  return { ...asked, ...(pod.spec && { spec: { ...pod.spec, affinity: onlyOn(spec.nodeName, pod.spec) } }) };
+  if (!pod.spec) return asked;
+  // A Pod with a gate may name no node. The affinity does.
+  const { nodeName: _, ...kept } = pod.spec;
+  const schedulingGates = [...(pod.spec.schedulingGates ?? []), { name: signingGate }];
+  return { ...asked, spec: { ...kept, affinity: onlyOn(spec.nodeName, pod.spec), schedulingGates } };
 }
+
+/** Whether a Pod has not got its signature. The scheduler and the kubelet leave it alone until then. */
+export const waitsForSignature = ({ metadata, spec }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined && spec?.schedulingGates?.some(({ name }) => name === signingGate) === true;
 
 type NodeTerm = Readonly<Record<string, unknown>> & { readonly matchFields?: readonly object[] };
 

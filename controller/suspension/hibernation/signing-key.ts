@@ -1,0 +1,99 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { type ConfigMap, configMapType, type Secret, secretType } from "../../../api/kinds/core.ts";
+import type { KubeObject } from "../../../api/kinds/meta.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { privateKeyIn } from "../../../lib/certificates/private-key.ts";
+
+export const signingSecretName = "rouse-hibernation-signing-key";
+export const publicKeysName = "rouse-hibernation-key";
+const privateKeyFile = "ed25519.key";
+export const publicKeysFile = "ed25519.pub";
+
+export interface SigningKeyOptions {
+  readonly client: KubeClient;
+  /** The namespace of the controller. */
+  readonly namespace: string;
+}
+
+/** What nodes read: the raw key in base64. */
+export function publicTextOf(key: KeyObject): string {
+  const { x = "" } = createPublicKey(key).export({ format: "jwk" });
+  return Buffer.from(x, "base64url").toString("base64");
+}
+
+const attemptsMax = 5;
+
+/**
+ * The key of the Secret, which is made once and never overwritten. Nodes are told its public half, beside those that they know: a person who changes
+ * the key adds the next one first, and removes the former one last.
+ *
+ * @throws an error if the Secret has no Ed25519 key, and what `KubeClient` throws.
+ */
+export async function readSigningKey(options: SigningKeyOptions, signal: AbortSignal): Promise<KeyObject> {
+  const key = await readKey(options, signal);
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    if (await tellPublicKey(options, publicTextOf(key), signal)) return key;
+  }
+  throw new Error(`ConfigMap ${options.namespace}/${publicKeysName} kept changing: every update conflicted`);
+}
+
+async function readKey({ client, namespace }: SigningKeyOptions, signal: AbortSignal): Promise<KeyObject> {
+  const name = { namespace, name: signingSecretName };
+  const found = (await find(client, secretType, name, signal)) ?? (await makeKey(client, namespace, signal));
+  const secret = found ?? (await client.get(secretType, name, signal));
+  const text = Buffer.from(secret.data?.[privateKeyFile] ?? "", "base64").toString("utf8");
+  const key = privateKeyIn(text);
+  if (key?.asymmetricKeyType !== "ed25519") {
+    throw new Error(`Secret ${namespace}/${signingSecretName} has no Ed25519 key in ${privateKeyFile}`);
+  }
+  return key;
+}
+
+/** Undefined if another replica came first: its key counts. */
+async function makeKey(client: KubeClient, namespace: string, signal: AbortSignal) {
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" });
+  const secret: Secret = {
+    ...{ apiVersion: "v1", kind: "Secret", metadata: { name: signingSecretName, namespace }, type: "Opaque" },
+    data: { [privateKeyFile]: Buffer.from(pem).toString("base64") },
+  };
+  try {
+    return await client.create(secretType, secret, {}, signal);
+  } catch (error) {
+    if (isAlreadyExists(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Returns whether nodes are told this key. */
+async function tellPublicKey({ client, namespace }: SigningKeyOptions, key: string, signal: AbortSignal) {
+  const known = await find(client, configMapType, { namespace, name: publicKeysName }, signal);
+  const text = known?.data?.[publicKeysFile] ?? "";
+  if (text.split("\n").some((line) => line.trim() === key)) return true;
+  const data = { ...known?.data, [publicKeysFile]: `${key}\n${text}` };
+  const metadata = { name: publicKeysName, namespace };
+  const made: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+  try {
+    if (known) await client.replace(configMapType, { ...known, data }, {}, signal);
+    else await client.create(configMapType, made, {}, signal);
+    return true;
+  } catch (error) {
+    if (isAlreadyExists(error) || isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+async function find<T extends KubeObject>(
+  client: KubeClient,
+  type: ResourceType<T>,
+  name: { readonly namespace: string; readonly name: string },
+  signal: AbortSignal,
+) {
+  try {
+    return await client.get(type, name, signal);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
