@@ -123,6 +123,11 @@ function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const forRules = partForRules(pod.spec ?? {});
   // With the address of its node, only its declared ports are its own.
   const kept = hostNetwork ? containers.map(({ name, ports = [] }) => ({ name, ports })) : [];
-  const spec = { ...forRules, containers: [...kept, ...(forRules.containers ?? [])], ...(nodeName && { nodeName }), ...(schedulingGates && { schedulingGates }) };
+  const spec = {
+    ...forRules,
+    containers: [...kept, ...(forRules.containers ?? [])],
+    ...(nodeName && { nodeName }),
+    ...(schedulingGates && { schedulingGates }),
+  };
   return { ...pod, metadata, spec };
 }

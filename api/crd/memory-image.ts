@@ -72,6 +72,12 @@ const restore = object({
   reason: described("Why the memory was not restored, in one word.", oneWord),
 });
 
+const refused = object({
+  message: described("Why it was refused, in full.", sentence),
+  "podUID*": described("The UID of the Pod.", uid),
+  "reason*": described("Why it was refused, in one word.", oneWord),
+});
+
 const status = object({
   bytes: described("Size of the files, in bytes.", { ...int64, minimum: 0 }),
   capturedAt: described("Time at which the memory was captured.", time),
@@ -87,6 +93,10 @@ const status = object({
   ),
   preflight: described("Whether the Pod can be captured.", preflight),
   reason: described("The reason of the phase, in one word.", oneWord),
+  refused: described(
+    "The last Pod that asked for this memory without a valid signature of the controller. It was started anew, and the memory is kept.",
+    refused,
+  ),
   restore: described("What became of the memory when a new Pod asked for it.", restore),
   runscVersion: described("The version of gVisor that wrote the files.", { ...text, maxLength: 128 }),
 });

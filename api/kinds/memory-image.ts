@@ -39,6 +39,8 @@ export interface MemoryImageStatus {
     readonly syncMs?: number;
     readonly hashMs?: number;
   };
+  /** The last Pod that asked for this memory without a right to it. The memory is still there. */
+  readonly refused?: { readonly podUID: string; readonly reason: string; readonly message?: string };
   /** What the shim did when it created a Pod that asked for this memory. */
   readonly restore?: {
     readonly podUID: string;

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { RestoreOutcome } from "../../api/kinds/memory-image.ts";
 import { type FailureReason, failureReasons } from "./capture/capture-failed.ts";
 import { type RefusalReason, refusalReasons } from "./decide/refusal.ts";
-import type { CaptureDurations } from "./store/image-store.ts";
+import { type CaptureDurations, refusedReasons } from "./store/image-store.ts";
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const parts = ["freeze", "write", "sync", "hash"] as const;
@@ -15,6 +15,7 @@ export class AgentMetrics {
   readonly #bytes: Counter;
   readonly #durations: Histogram<"part">;
   readonly #restores: Counter<"outcome">;
+  readonly #refused: Counter<"reason">;
 
   /** `frozen` counts the captured Pods that are not deleted; `used` is the size of all images. */
   constructor(registry: Registry, state: { readonly frozen: () => number; readonly used: () => Promise<number> }) {
@@ -51,6 +52,13 @@ export class AgentMetrics {
       registers,
     });
     for (const outcome of outcomes) this.#restores.inc({ outcome }, 0);
+    this.#refused = new Counter({
+      name: "rouse_node_refused_pods_total",
+      help: "Pods that asked for memory on this node without a valid signature of the controller, by reason.",
+      labelNames: ["reason"] as const,
+      registers,
+    });
+    for (const reason of refusedReasons) this.#refused.inc({ reason }, 0);
     new Gauge({
       name: "rouse_node_frozen_pods",
       help: "Pods of this node that are captured and not deleted yet.",
@@ -77,6 +85,10 @@ export class AgentMetrics {
 
   captureFailed(reason: FailureReason | RefusalReason): void {
     this.#failures.inc({ reason });
+  }
+
+  refused(reason: string): void {
+    this.#refused.inc({ reason });
   }
 
   restored(outcome: RestoreOutcome): void {

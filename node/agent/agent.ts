@@ -90,7 +90,8 @@ export class Agent {
     if (!status || !memoryImage) return;
     const message = status.message?.slice(0, longestMessage);
     await report(memoryImage, { ...status, ...(message !== undefined && { message }) });
-    const { phase, reason, restore } = status;
+    const { phase, reason, refused, restore } = status;
+    if (refused && refused !== memoryImage.status?.refused) metrics.refused(refused.reason);
     if (phase === "Failed" && !observed.failed && isRefusalReason(reason)) metrics.captureFailed(reason);
     if (restore) metrics.restored(restore.outcome);
     if (phase) log.info({ image: textOf(key), phase, reason, restore }, "reported the state of a memory image");

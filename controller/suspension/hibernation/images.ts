@@ -21,9 +21,16 @@ export const givenUp = ({ metadata }: MemoryImage): string | undefined => metada
 export const holdsMemory = (image: MemoryImage): boolean =>
   image.spec.stage === "Capture" && image.status?.phase === "Captured" && givenUp(image) === undefined;
 
-/** What the node's agent says that this Pod got from the image; undefined: nothing yet. */
-export function restoreOf({ status }: MemoryImage, podUid: string) {
-  return status?.restore?.podUID === podUid ? status.restore : undefined;
+type Restore = NonNullable<NonNullable<MemoryImage["status"]>["restore"]>;
+
+/**
+ * What the node's agent says that this Pod got from the image; undefined: nothing yet. That another Pod was refused, which somebody else
+ * made, says nothing about the memory.
+ */
+export function restoreOf({ status }: MemoryImage, podUid: string): Restore | undefined {
+  const { refused, restore } = status ?? {};
+  if (restore?.podUID === podUid) return restore;
+  return refused?.podUID === podUid ? { podUID: podUid, outcome: "Refused", reason: refused.reason } : undefined;
 }
 
 /** Whether an image was made for this very Sandbox, and not for a former one of the same name. */

@@ -14,6 +14,8 @@ export function conclude(observed: Observed): MemoryImageStatus | undefined {
   const status = memoryImage?.status ?? {};
   if (!memoryImage || isOver(status)) return undefined;
   if (failed) return { ...status, phase: "Failed", reason: failed.reason, message: failed.message };
+  const refused = concludeRefused(observed, status);
+  if (refused) return refused;
   const used = concludeUse(observed, status);
   if (used || status.phase === "Lost") return used;
   if (status.phase === "Captured") {
@@ -46,6 +48,15 @@ function concludeUse(observed: Observed, status: MemoryImageStatus): MemoryImage
   if (podUID === "") return status.phase === "Lost" ? undefined : lost;
   if (outcome === "Restored") return { ...status, phase: "Restored", restore };
   return { ...lost, restore };
+}
+
+/** It is told whose Pod that was: only the controller knows whether it was its own. */
+function concludeRefused({ disk }: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  const { refused } = disk;
+  if (!refused || (status.refused?.podUID === refused.pod && status.refused.reason === refused.reason))
+    return undefined;
+  const { message, pod: podUID, reason } = refused;
+  return { ...status, refused: { podUID, reason, message: message.slice(0, 1_000) } };
 }
 
 function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {

@@ -67,7 +67,7 @@ const usual: Observed = {
     ...{ id: "s", sentry: 7, isPaused: false, isOurs: true, memoryBytes: 1_000 },
     ...{ containers: ["main"], configs: { "": "0", main: "1" } },
   },
-  disk: { isPartial: false, image: undefined, marks: [], hasLeftovers: false },
+  disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   room: { usedBytes: 0, freeBytes: 2 ** 40 },
   limits: { maxStoreBytes: 0, minFreeBytes: 0 },
 };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
+import { isUid } from "./records.ts";
 
 /** The file that is written last. The shim reads the first six fields. */
 export interface Description {
@@ -40,6 +41,14 @@ export interface Mark {
   readonly writtenMs: number;
 }
 
+/** A Pod that the shim did not restore, because the controller has not signed it. That is no use of the image. */
+export interface RefusedPod {
+  /** Its UID. */
+  readonly pod: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** An image that is whole. */
 export interface WholeImage extends Description {
   /** The SHA-256 of its description, which has the hashes of all files. */
@@ -53,11 +62,17 @@ export interface OnDisk {
   /** Undefined without a whole image. */
   readonly image: WholeImage | undefined;
   readonly marks: readonly Mark[];
+  /** The last Pod that asked without a right to. */
+  readonly refused: RefusedPod | undefined;
   /** Whether there are files that a shim had only begun to write. */
   readonly hasLeftovers: boolean;
 }
 
 const descriptionFile = "image.json";
+const refusedEnd = ".refused";
+/** Why the shim refuses a Pod, in one word: the values of a metric label. */
+export const refusedReasons = ["NotSigned", "WrongSignature", "NoPublicKey", "ImageMissing"] as const;
+const shimReasons: readonly unknown[] = refusedReasons;
 const outcomes: readonly unknown[] = ["restored", "refused", "failed"];
 
 /** The images of a node, and the shim's marks beside them. */
@@ -95,8 +110,9 @@ export class ImageStore {
     const image = names.includes(key.image) ? await this.#describedIn(this.#pathOf(key)) : undefined;
     const isPartial = names.includes(`${key.image}.part`) || (names.includes(key.image) && image === undefined);
     const marks = names.filter((name) => name.endsWith(".json")).map((name) => this.#markIn(key, name));
-    const hasLeftovers = names.some((name) => name.endsWith(".new"));
-    return { isPartial, image, marks: await Promise.all(marks), hasLeftovers };
+    const hasLeftovers = names.some((name) => name.endsWith(".new") || name.endsWith(refusedEnd));
+    const refused = names.includes(`${key.image}${refusedEnd}`) ? await this.#refusedOf(key) : undefined;
+    return { isPartial, image, marks: await Promise.all(marks), refused, hasLeftovers };
   }
 
   /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
@@ -161,6 +177,12 @@ export class ImageStore {
   async #namesOf(key: ImageKey): Promise<readonly string[]> {
     const names = await this.#files.list(this.#folderOf(key));
     return names.filter((name) => name.split(".", 1)[0] === key.image);
+  }
+
+  async #refusedOf(key: ImageKey): Promise<RefusedPod | undefined> {
+    const { pod, reason, message } = parsed((await this.#files.read(`${this.#pathOf(key)}${refusedEnd}`)) ?? "") ?? {};
+    if (typeof pod !== "string" || !isUid(pod) || !shimReasons.includes(reason)) return undefined;
+    return { pod, reason: String(reason), message: typeof message === "string" ? message : "" };
   }
 
   async #describedIn(folder: string): Promise<WholeImage | undefined> {
