@@ -7,6 +7,7 @@ import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts"
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
+import { publicKeysPath } from "./watch/keep-public-keys.ts";
 
 /** What the agent sees of the API: all Pods and MemoryImages of its node. */
 export interface View {
@@ -60,6 +61,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     disk,
     tombstone,
     failed,
+    hasPublicKeys: needsRoom && (await files.read(publicKeysPath(storeRoot))) !== undefined,
     isCapturedElsewhere: other !== undefined,
     room: needsRoom
       ? { usedBytes: await store.usedBytes(), freeBytes: await files.freeBytes(storeRoot) }

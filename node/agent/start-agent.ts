@@ -16,6 +16,7 @@ import { Runsc } from "./doors/runsc.ts";
 import { Sandboxes } from "./doors/sandboxes.ts";
 import { ImageStore } from "./store/image-store.ts";
 import { Records } from "./store/records.ts";
+import { keepPublicKeys } from "./watch/keep-public-keys.ts";
 import { report } from "./watch/report.ts";
 import { startWatching } from "./watch/start-watching.ts";
 import { work } from "./work.ts";
@@ -79,6 +80,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
     stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages: health, log }));
   const task = stack.use(
     startTask("the node agent", async (signal) => {
+      await using keys = keepPublicKeys({ ...parts, files: doors.files, ...config });
       await using watching = await startWatching({ ...parts, nodeName: config.nodeName }, signal);
       const write = { report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args) };
       const { limits, storeRoot } = config;
@@ -87,7 +89,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       await Promise.race([aborted(signal), watching.synced, watching.failed]);
       if (signal.aborted) return;
       state.isSynced = true;
-      await work(agent, { watching, doors, log }, signal);
+      await Promise.race([work(agent, { watching, doors, log }, signal), keys.failed]);
     }),
   );
   const started = stack.move();

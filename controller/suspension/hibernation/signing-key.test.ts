@@ -1,9 +1,10 @@
 import { createPublicKey, verify } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { configMapType, secretType } from "../../../api/kinds/core.ts";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";
 import { permitBytes, signPermit } from "./permit.ts";
-import { publicKeysFile, publicKeysName, publicTextOf, readSigningKey, signingSecretName } from "./signing-key.ts";
+import { publicTextOf, readSigningKey } from "./signing-key.ts";
 
 const namespace = "agent-sandbox-system";
 const never = new AbortController().signal;
@@ -24,7 +25,7 @@ describe("the key that signs permits", () => {
     await using world = await open();
     const [one, other] = await Promise.all([world.read(), world.read()]);
     expect(other.equals(one)).toBe(true);
-    const lines = (await world.publicKeys())?.[publicKeysFile]?.trim().split("\n");
+    const lines = (await world.publicKeys())?.[publicKeysPart]?.trim().split("\n");
     expect(lines).toEqual([publicTextOf(one)]);
     const x = Buffer.from(lines?.[0] ?? "", "base64").toString("base64url");
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
@@ -43,10 +44,10 @@ describe("the key that signs permits", () => {
   it("is told beside the keys that nodes know", async () => {
     await using world = await open();
     const metadata = { name: publicKeysName, namespace };
-    const data = { [publicKeysFile]: "bmV4dA==\n", note: "ours" };
+    const data = { [publicKeysPart]: "bmV4dA==\n", note: "ours" };
     await world.client.create(configMapType, { apiVersion: "v1", kind: "ConfigMap", metadata, data });
     const key = await world.read();
     await world.read();
-    expect(await world.publicKeys()).toEqual({ [publicKeysFile]: `${publicTextOf(key)}\nbmV4dA==\n`, note: "ours" });
+    expect(await world.publicKeys()).toEqual({ [publicKeysPart]: `${publicTextOf(key)}\nbmV4dA==\n`, note: "ours" });
   });
 });

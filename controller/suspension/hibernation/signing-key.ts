@@ -2,14 +2,12 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypt
 import { type ConfigMap, configMapType, type Secret, secretType } from "../../../api/kinds/core.ts";
 import type { KubeObject } from "../../../api/kinds/meta.ts";
 import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import { privateKeyIn } from "../../../lib/certificates/private-key.ts";
 
-export const signingSecretName = "rouse-hibernation-signing-key";
-export const publicKeysName = "rouse-hibernation-key";
 const privateKeyFile = "ed25519.key";
-export const publicKeysFile = "ed25519.pub";
 
 export interface SigningKeyOptions {
   readonly client: KubeClient;
@@ -69,9 +67,9 @@ async function makeKey(client: KubeClient, namespace: string, signal: AbortSigna
 /** Returns whether nodes are told this key. */
 async function tellPublicKey({ client, namespace }: SigningKeyOptions, key: string, signal: AbortSignal) {
   const known = await find(client, configMapType, { namespace, name: publicKeysName }, signal);
-  const text = known?.data?.[publicKeysFile] ?? "";
+  const text = known?.data?.[publicKeysPart] ?? "";
   if (text.split("\n").some((line) => line.trim() === key)) return true;
-  const data = { ...known?.data, [publicKeysFile]: `${key}\n${text}` };
+  const data = { ...known?.data, [publicKeysPart]: `${key}\n${text}` };
   const metadata = { name: publicKeysName, namespace };
   const made: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
   try {

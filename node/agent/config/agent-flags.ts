@@ -9,6 +9,10 @@ export const agentFlags = {
     "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
   ),
   "node-name": flag.string("", "name of the node that the agent runs on; empty: the environment variable NODE_NAME"),
+  namespace: flag.string(
+    "",
+    "namespace of the controller, whose public keys the shim needs; empty: the environment variable POD_NAMESPACE",
+  ),
   runsc: flag.string("/usr/local/bin/runsc", "path of the runsc that the shim of the node uses"),
   "runsc-root": flag.string(
     "/run/containerd/runsc/k8s.io",

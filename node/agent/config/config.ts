@@ -1,4 +1,4 @@
-import { isDnsSubdomain } from "../../../api/rules/names.ts";
+import { isDnsLabel, isDnsSubdomain } from "../../../api/rules/names.ts";
 import { parseFlags } from "../../../lib/flags/flags.ts";
 import { zapLogLevel } from "../../../lib/flags/zap-flags.ts";
 import type { LogLevel } from "../../../lib/log/log.ts";
@@ -15,6 +15,8 @@ export interface AgentConfig {
   readonly kubeconfig: string | undefined;
   readonly logLevel: LogLevel;
   readonly nodeName: string;
+  /** Of the controller. */
+  readonly namespace: string;
   readonly runsc: RunscSettings;
   readonly storeRoot: string;
   readonly limits: StoreLimits;
@@ -49,6 +51,8 @@ export function parseAgentConfig(args: readonly string[], environment: Environme
     }
   };
   if (!values.version && !isDnsSubdomain(nodeName)) wrong.push("--node-name must be the name of a node");
+  const namespace = values.namespace || (environment["POD_NAMESPACE"] ?? "");
+  if (!values.version && !isDnsLabel(namespace)) wrong.push("--namespace must be the name of a namespace");
   for (const name of ["runsc", "runsc-root", "store"] as const) {
     if (!values[name].startsWith("/")) wrong.push(`--${name} must be an absolute path`);
   }
@@ -57,6 +61,7 @@ export function parseAgentConfig(args: readonly string[], environment: Environme
     kubeconfig: values.kubeconfig || undefined,
     logLevel: tried(() => zapLogLevel(values)) ?? "info",
     nodeName,
+    namespace,
     runsc: { program: values.runsc, root: values["runsc-root"] },
     storeRoot: values.store,
     limits: { maxStoreBytes: values["max-store-bytes"], minFreeBytes: values["min-free-bytes"] },

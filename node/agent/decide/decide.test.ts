@@ -51,6 +51,7 @@ const usual: Observed = {
     isUserInGvisor: false,
     isThawing: false,
     isCapturedElsewhere: false,
+    hasPublicKeys: true,
   },
   ...{
     endingMs: 0,
@@ -85,6 +86,7 @@ describe("a Pod that cannot be captured", () => {
     ["PodNotRunning", { sandbox: { ...sandbox, containers: ["main", "other"] } }],
     ["ShimTooOld", { sandbox: { ...sandbox, configs: { main: "1" } } }],
     ["ShimTooOld", { sandbox: { ...sandbox, configs: { "": "0" } } }],
+    ["NoPublicKey", { hasPublicKeys: false }],
     ["NotGvisor", { sandbox: undefined }],
     ["NotGvisor", { sandbox: { ...sandbox, sentry: undefined } }],
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],

@@ -44,6 +44,8 @@ export interface Observed extends RecordsOfImage {
   readonly disk: OnDisk;
   /** Whether another image of the same Pod is being captured, or is captured. */
   readonly isCapturedElsewhere: boolean;
+  /** Whether the shim can verify a signature. */
+  readonly hasPublicKeys: boolean;
   readonly room: Room;
   readonly limits: StoreLimits;
   /** Undefined if runsc does not tell it. */

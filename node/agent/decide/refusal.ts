@@ -14,6 +14,7 @@ export const refusalReasons = [
   "ShimTooOld",
   "AlreadyCaptured",
   "RunscMissing",
+  "NoPublicKey",
   "SizeUnknown",
   "StoreFull",
   "DiskFull",
@@ -72,6 +73,9 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   }
   if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another image" };
   if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };
+  if (!observed.hasPublicKeys) {
+    return { reason: "NoPublicKey", message: "this node does not know the public key of the controller yet" };
+  }
   return undefined;
 }
 
