@@ -18,6 +18,7 @@ describe("the controller's command line", () => {
       sandboxWriteBehindMs: 0,
       sandboxEvents: true,
       hibernation: false,
+      hibernationNamespace: "agent-sandbox-system",
       extensions: undefined,
       webhook: {
         port: 9443,

@@ -48,6 +48,8 @@ export interface ControllerConfig {
   readonly sandboxEvents: boolean;
   /** Whether node agents capture memory. */
   readonly hibernation: boolean;
+  /** Of the key that permits Pods to be restored. */
+  readonly hibernationNamespace: string;
   /** Undefined: only Sandboxes are reconciled. */
   readonly extensions: ExtensionsConfig | undefined;
   /** Undefined: no webhook; the CRDs are used without conversion. */
@@ -103,6 +105,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     sandboxWriteBehindMs: values["sandbox-write-behind-window"],
     sandboxEvents: !values["disable-sandbox-events"],
     hibernation: values.hibernation,
+    hibernationNamespace: values["hibernation-namespace"],
     extensions: extensionsConfigOf(values),
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     activators: activatorsOf(values),

@@ -55,6 +55,10 @@ export const controllerFlags = {
     0,
     "how long the controller gathers changes of Pod metadata before it writes them; more than 1s counts as 1s",
   ),
+  "hibernation-namespace": flag.string(
+    "agent-sandbox-system",
+    "namespace of the key that permits Pods to be restored, which is that of the node agents",
+  ),
   hibernation: flag.boolean(
     false,
     "experimental: have the agents of the nodes keep the memory of sandboxes with suspensionStrategy.type Hibernate; needs the kind MemoryImage and the permission to write it",

@@ -62,6 +62,8 @@ export interface SandboxControllerOptions {
   readonly activators: Activators | undefined;
   readonly suspensionMetrics: SuspensionMetrics;
   readonly memory: MemoryProvider;
+  /** Absent: no Pod is restored. */
+  readonly signPermit?: SandboxWriters["signPermit"];
   /** Undefined: there are no templates, and no Pod waits for their policies. */
   readonly policyGate: PolicyGate | undefined;
 }
@@ -127,7 +129,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   };
 }
 
-function openWriters(stores: DisposableStack, { client, informers, clock }: SandboxControllerOptions) {
+function openWriters(stores: DisposableStack, { client, informers, clock, signPermit }: SandboxControllerOptions) {
   return {
     client,
     sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
@@ -135,6 +137,7 @@ function openWriters(stores: DisposableStack, { client, informers, clock }: Sand
     services: stores.use(new OwnWrites(informers.services, clock)),
     claims: stores.use(new OwnWrites(informers.claims, clock)),
     images: informers.images && stores.use(new OwnWrites(informers.images, clock)),
+    signPermit,
   };
 }
 

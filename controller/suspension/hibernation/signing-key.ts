@@ -6,6 +6,7 @@ import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import { privateKeyIn } from "../../../lib/certificates/private-key.ts";
+import { type Permit, signPermit } from "./permit.ts";
 
 const privateKeyFile = "ed25519.key";
 
@@ -19,6 +20,14 @@ export interface SigningKeyOptions {
 export function publicTextOf(key: KeyObject): string {
   const { x = "" } = createPublicKey(key).export({ format: "jwk" });
   return Buffer.from(x, "base64url").toString("base64");
+}
+
+export type Signer = (permit: Permit) => string;
+
+/** What permits Pods to be restored. */
+export async function readSigner(options: SigningKeyOptions, signal: AbortSignal): Promise<Signer> {
+  const key = await readSigningKey(options, signal);
+  return (permit) => signPermit(permit, key);
 }
 
 const attemptsMax = 5;

@@ -25,6 +25,7 @@ export const captured: MemoryImageStatus = {
   phase: "Captured",
   bytes: 31_000_000,
   imageHash: "a".repeat(64),
+  runscVersion: "v1",
   capturedAt: "2026-01-01T12:00:00Z",
   durations: { freezeMs: 13, writeMs: 70, syncMs: 9, hashMs: 8 },
 };
