@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
-import { adoptableLabel, memoryImageAnnotation, podNameAnnotation } from "../../api/rules/keys.ts";
+import { adoptableLabel, memoryImageAnnotation, podNameAnnotation, signingGate } from "../../api/rules/keys.ts";
 import {
   aPodOf,
   aSandbox,
@@ -307,6 +307,13 @@ describe("a Pod that goes on from memory", () => {
       decidePod(anObservation({ sandbox: asleep, memory: memory(hash) })).actions.map((action) => action.do);
     expect(steps(runHash)).toEqual(["confirmImage", "createPod", "recordPodName"]);
     expect(steps("old")).toEqual(["giveUpImage", "createPod", "recordPodName"]);
+  });
+
+  it("is deleted if it waits for a signature, whoever made it: it is signed when it is made, or never", () => {
+    const spec = { containers: [], schedulingGates: [{ name: signingGate }] };
+    const gated = { ...aPodOf(asleep, { uid: "pod-2" }), spec };
+    const { actions } = decidePod(anObservation({ sandbox: asleep, pods: [gated], memory: memory(runHash) }));
+    expect(actions).toMatchObject([{ do: "deletePod", pod: gated, asSeen: true }]);
   });
 
   it("is replaced if it has no node after a second, and not before", () => {

@@ -9,7 +9,11 @@ import {
   memoryImageAnnotation,
   runHashAnnotation,
   sealedPodAnnotation,
+  signatureAnnotation,
+  signingGate,
 } from "../../api/rules/keys.ts";
+import { permitFor, signPermit } from "../../controller/suspension/hibernation/permit.ts";
+import { readSigningKey } from "../../controller/suspension/hibernation/signing-key.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
@@ -279,7 +283,7 @@ it("a Pod that its node does not take within a second is replaced by one without
   pods.onChange(({ current, previous }) => {
     if (current && !previous) names.push(current.metadata.annotations?.[memoryImageAnnotation] ?? "none");
   });
-  // No scheduler runs here, so a Pod without a node in its template gets none.
+  agent.takesPods = false;
   const { nodeName: _, ...anywhere } = gvisor.spec;
   await lab.client.patch(
     sandboxType,
@@ -294,6 +298,61 @@ it("a Pod that its node does not take within a second is replaced by one without
   expect(agent.restored).toEqual([]);
   expect((await lab.pod())?.spec).not.toHaveProperty("affinity");
   await vi.waitFor(async () => expect(await images(lab)).toEqual([]), waiting);
+});
+
+it("a Pod is restored with a signature for its own UID, which it gets after it was made, with its gate", async () => {
+  await using running = await openRunning();
+  const { lab } = running;
+  await lab.change({ operatingMode: "Suspended" });
+  await lab.untilAsleep();
+  const [image] = await images(lab);
+  if (!image) throw new Error("there is no image");
+  const seen: { readonly isSigned: boolean; readonly gates: number }[] = [];
+  await using pods = startInformer<Pod>({ ...watching(lab), type: podType });
+  pods.onChange(({ current }) => {
+    if (current?.metadata.annotations?.[memoryImageAnnotation] === undefined) return;
+    const { annotations } = current.metadata;
+    const gates = current.spec?.schedulingGates?.length ?? 0;
+    seen.push({ isSigned: annotations[signatureAnnotation] !== undefined, gates });
+  });
+  await lab.change({ operatingMode: "Running" });
+  await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
+  const pod = await lab.pod();
+  const key = await readSigningKey(
+    { client: lab.client, namespace: "agent-sandbox-system" },
+    AbortSignal.timeout(5_000),
+  );
+  const permit = pod && permitFor(pod, image);
+  expect(pod?.metadata.annotations?.[signatureAnnotation]).toBe(permit && signPermit(permit, key));
+  expect(seen[0]).toEqual({ isSigned: false, gates: 1 });
+  expect(seen.filter(({ isSigned, gates }) => isSigned === gates > 0)).toEqual([]);
+});
+
+it("a Pod with the gate that the controller finds is deleted and made anew, and never signed", async () => {
+  await using running = await openRunning();
+  const { lab } = running;
+  await lab.change({ operatingMode: "Suspended" });
+  await lab.untilAsleep();
+  const [image] = await images(lab);
+  const sandbox = await lab.sandbox();
+  const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "nova", uid: sandbox.metadata.uid };
+  const signed = new Set<string>();
+  await using pods = startInformer<Pod>({ ...watching(lab), type: podType });
+  pods.onChange(({ current }) => {
+    if (current?.metadata.annotations?.[signatureAnnotation]) signed.add(current.metadata.uid);
+  });
+  const foreign = await lab.client.create(podType, {
+    ...{ apiVersion: "v1", kind: "Pod" },
+    metadata: {
+      ...{ name: "nova", namespace: "default", ownerReferences: [{ ...owner, controller: true }] },
+      annotations: { [memoryImageAnnotation]: image?.metadata.name ?? "" },
+    },
+    spec: { containers, runtimeClassName: "gvisor", schedulingGates: [{ name: signingGate }] },
+  });
+  await lab.change({ operatingMode: "Running" });
+  await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
+  expect([...signed]).toEqual([(await lab.pod())?.metadata.uid]);
+  expect(signed.has(foreign.metadata.uid)).toBe(false);
 });
 
 it("another controller ends a suspension whose capture has begun, and keeps the memory", async () => {

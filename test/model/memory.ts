@@ -89,7 +89,7 @@ function asProduct(image: Image, pod: number, mutation: Mutation | undefined): S
   const phase = phases[agent];
   const made = anImage({
     spec: { podUID: podUid(pod), stage: asked ? "Capture" : "Preflight", runHash: runHashOf(specOf(run)) },
-    status: phase ? { phase } : {},
+    status: phase ? { phase, imageHash: "hash", runscVersion: "v1" } : {},
     ...(isMarked && { metadata: { annotations: { [givenUpAnnotation]: "AgentSilent" } } }),
   });
   products.set(key, made);

@@ -33,6 +33,6 @@ export const anImage = ({ spec, status, metadata }: ImageParts = {}): Stored<Mem
 export const aCapturedImage = ({ spec, status, metadata }: ImageParts = {}): Stored<MemoryImage> =>
   anImage({
     spec: { stage: "Capture", ...spec },
-    status: { phase: "Captured", ...status },
+    status: { phase: "Captured", imageHash: "hash", runscVersion: "v1", ...status },
     ...(metadata && { metadata }),
   });

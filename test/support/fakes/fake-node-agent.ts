@@ -2,7 +2,7 @@ import { podType } from "../../../api/kinds/core.ts";
 import { type MemoryImage, type MemoryImageStatus, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, signatureAnnotation } from "../../../api/rules/keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
@@ -16,6 +16,8 @@ export interface FakeNodeAgent extends AsyncDisposable {
   capture: (image: Stored<MemoryImage>) => MemoryImageStatus | undefined | Promise<MemoryImageStatus | undefined>;
   /** What it reports of a restore; undefined: nothing. */
   restore: (pod: Stored<Pod>) => Omit<NonNullable<MemoryImageStatus["restore"]>, "podUID"> | undefined;
+  /** Whether Pods that are to be restored get their node. */
+  takesPods: boolean;
   /** The UIDs of the Pods that were to be captured, and of those that were to be restored, in order. */
   readonly captured: readonly string[];
   readonly restored: readonly string[];
@@ -29,6 +31,10 @@ export const captured: MemoryImageStatus = {
   capturedAt: "2026-01-01T12:00:00Z",
   durations: { freezeMs: 13, writeMs: 70, syncMs: 9, hashMs: 8 },
 };
+
+/** The scheduler leaves a Pod with a gate alone. The node is that of all images. */
+const isToBePlaced = ({ metadata, spec }: Stored<Pod>): boolean =>
+  metadata.annotations?.[signatureAnnotation] !== undefined && !spec?.nodeName && !spec?.schedulingGates?.length;
 
 /** Stands for the agents of all nodes. It speaks to the controller as they do, through the API, and captures nothing. */
 export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
@@ -45,9 +51,12 @@ export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
   };
   const report = ({ namespace, name }: { namespace?: string | undefined; name: string }, status: MemoryImageStatus) =>
     client.patch(memoryImageType, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
+  const place = ({ metadata: { name, namespace } }: Stored<Pod>) =>
+    client.patch(podType, { namespace, name }, { type: "merge", body: { spec: { nodeName: "node-1" } } });
   const agent: FakeNodeAgent = {
     preflight: { capturable: true },
     capture: () => captured,
+    takesPods: true,
     restore: () => ({ outcome: "Restored", durationMs: 412 }),
     ...asked,
     async [Symbol.asyncDispose]() {
@@ -66,6 +75,7 @@ export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
     begin(Promise.resolve(agent.capture(current)).then((status) => status && report(current.metadata, status)));
   });
   pods.onChange(({ current }) => {
+    if (current && agent.takesPods && isToBePlaced(current)) begin(place(current));
     const name = current?.metadata.annotations?.[memoryImageAnnotation];
     if (!current?.spec?.nodeName || name === undefined || asked.restored.includes(current.metadata.uid)) return;
     asked.restored.push(current.metadata.uid);
