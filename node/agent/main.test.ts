@@ -41,6 +41,7 @@ async function open() {
   const flags = [
     `--kubeconfig=${writeKubeconfig(folder, api.url)}`,
     `--node-name=${lab.nodeName}`,
+    "--namespace=agent-sandbox-system",
     `--runsc=${lab.runsc.program}`,
     `--runsc-root=${lab.runsc.root}`,
     `--store=${lab.storeRoot}`,

@@ -3,14 +3,15 @@ import { ConfigError, parseAgentConfig } from "./config.ts";
 
 describe("the node agent's command line", () => {
   it("needs only the name of the node, which the environment may have", () => {
-    expect(parseAgentConfig([], { NODE_NAME: "node-1" })).toEqual({
+    expect(parseAgentConfig([], { NODE_NAME: "node-1", POD_NAMESPACE: "rouse" })).toEqual({
+      namespace: "rouse",
       ...{ version: false, kubeconfig: undefined, logLevel: "info", nodeName: "node-1", storeRoot: "/var/lib/rouse" },
       runsc: { program: "/usr/local/bin/runsc", root: "/run/containerd/runsc/k8s.io" },
       limits: { maxStoreBytes: 0, minFreeBytes: 1_073_741_824 },
       metricsAddress: { host: undefined, port: 8080 },
       healthAddress: { host: undefined, port: 8081 },
     });
-    expect(parseAgentConfig(["--node-name=a"], { NODE_NAME: "b" }).nodeName).toBe("a");
+    expect(parseAgentConfig(["--node-name=a", "--namespace=n"], { NODE_NAME: "b" }).nodeName).toBe("a");
   });
 
   it("is refused with all invalid values at once", () => {

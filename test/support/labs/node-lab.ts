@@ -24,6 +24,7 @@ function readText(path: string): string {
   }
 }
 
+const publicKeys = "ed25519.pub";
 const usualShim = "/usr/bin/containerd-shim-rouse-v1";
 /** Says its number, then adds a line to its memory every 10 ms, without a process for each pause. Ends with the test's process. */
 const count = `
@@ -67,6 +68,7 @@ export class NodeLab implements AsyncDisposable {
     this.runsc = { program, root: join(this.#folder, "runsc") };
     mkdirSync(this.runsc.root);
     mkdirSync(this.storeRoot);
+    writeFileSync(this.path(publicKeys), "");
   }
 
   /** Starts what the kubelet starts for a Pod in gVisor. */
@@ -125,7 +127,8 @@ export class NodeLab implements AsyncDisposable {
   files(): readonly string[] {
     const entries = readdirSync(this.storeRoot, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
-    return paths.map((path) => path.slice(this.storeRoot.length + 1)).sort();
+    const names = paths.map((path) => path.slice(this.storeRoot.length + 1));
+    return names.filter((name) => name !== publicKeys).sort();
   }
 
   /** What the shim writes when a Pod uses an image. */
