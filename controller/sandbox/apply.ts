@@ -82,7 +82,7 @@ export async function apply(
       }
       if (toMany.has(action.do)) left -= 1;
       try {
-        const isDone = (await perform(action, sandbox, writers, signal)) === "done";
+        const isDone = (await perform(action, sandbox, writers, signal)) !== "clashed";
         if (!isDone) undone.push(action);
         clashed ||= !isDone;
         podCreated ||= isDone && action.do === "createPod";
@@ -148,7 +148,7 @@ async function perform(
   sandbox: Stored<Sandbox>,
   { client, sandboxes, pods, services, claims, images, signPermit }: SandboxWriters,
   signal: AbortSignal,
-): Promise<"done" | "clashed"> {
+): Promise<Stored<KubeObject> | "done" | "clashed"> {
   const to = <T extends KubeObject>(type: ResourceType<T>) => writerOf(client, type, signal);
   switch (action.do) {
     case "createClaim":
@@ -201,9 +201,9 @@ interface PodWriter {
 async function createPod(
   { pod, from }: Extract<Action, { do: "createPod" }>,
   { to, pods, signPermit }: PodWriter,
-): Promise<"done" | "clashed"> {
-  const created = await to.make(pods, pod);
-  if (created === "clashed" || !from) return created === "clashed" ? created : "done";
+): Promise<Stored<Pod> | "done" | "clashed"> {
+  const created = await to.create(pods, pod);
+  if (created === "clashed" || !from) return created;
   const permit = permitFor(created, from);
   if (!permit || !signPermit) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
   return to.patch(pods, created, signedPatch(created, signPermit(permit)));
@@ -223,11 +223,8 @@ const giveUp = ({ image, why }: Extract<Action, { do: "giveUpImage" }>) => ({
 function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
   const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
   return {
-    async create(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<"done" | "clashed"> {
-      return (await this.make(store, object)) === "clashed" ? "clashed" : "done";
-    },
     /** Returns what the API server has made of it. */
-    async make(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<Stored<T> | "clashed"> {
+    async create(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<Stored<T> | "clashed"> {
       const key = keyOf(object);
       try {
         return await store.create(key, () => client.create(type, object, { fieldManager }, signal));

@@ -15,7 +15,7 @@ import (
 )
 
 // permitVectors are the same for the controller, which signs.
-const permitVectors = "../../test/support/vectors/memory-permits.json"
+const permitVectors = "../../test/support/builders/memory-permits.json"
 
 func TestThePermitsOfTheControllerHaveTheBytesAndSignaturesOfTheShim(t *testing.T) {
 	text, err := os.ReadFile(permitVectors)

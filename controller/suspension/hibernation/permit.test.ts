@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { anImage } from "../../../test/support/builders/memory-images.ts";
-import vectors from "../../../test/support/vectors/memory-permits.json" with { type: "json" };
+import vectors from "../../../test/support/builders/memory-permits.json" with { type: "json" };
 import { permitBytes, permitFor, signPermit } from "./permit.ts";
 
 /** The head of an Ed25519 key in PKCS #8 (RFC 8410). */
