@@ -14,6 +14,7 @@ import {
   imageFolder,
   pause,
   sentriesOf,
+  startSigned,
   withoutAgent,
 } from "./node-agent.ts";
 
@@ -37,7 +38,10 @@ async function openPod() {
     const pod = counter(image);
     return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
   };
-  const start = (image?: string) => applyAsController(cluster, test.namespace, ownedCounter(image));
+  const start = (image?: string) =>
+    image
+      ? startSigned(cluster, test.namespace, ownedCounter(image))
+      : applyAsController(cluster, test.namespace, ownedCounter());
   await start();
   await eventually(async () => (await printed(test)).length > 10);
   const podUID = await test.run("get", "pod", "guest", "--output=jsonpath={.metadata.uid}");

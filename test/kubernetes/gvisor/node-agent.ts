@@ -1,14 +1,18 @@
 import { execFileSync, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, createPrivateKey } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { inject } from "vitest";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
+import { memoryImageAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
 import type { Command } from "../../../cluster/daemon.ts";
 import { inNamespace } from "../../../cluster/machine/mount-namespace.ts";
 import { nodeName } from "../../../cluster/network.ts";
 import { release } from "../../../cluster/release/install-chart.ts";
+import { signPermit } from "../../../controller/suspension/hibernation/permit.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
 import type { ClusterUnderTest } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
@@ -140,10 +144,47 @@ export async function capture(pod: CapturedPod, image: string): Promise<string> 
     return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
   };
   const files = Object.fromEntries(readdirSync(folder).map((file) => [file, facts(file)]));
-  const description = { runsc: runscVersion(), containers: ["main"], files, configs: configsOf(sandbox) };
+  const described = { runsc: runscVersion(), containers: ["main"], files, configs: configsOf(sandbox) };
+  const description = { ...described, sandboxUID: "s", runHash: "h" };
   writeFileSync(join(folder, "image.json"), JSON.stringify(description));
   return folder;
 }
+
+const textOfSecret = ({ kubectl }: ClusterUnderTest) =>
+  kubectl.run([
+    ...["get", "secret", signingSecretName, `--namespace=${release.namespace}`],
+    "--output=jsonpath={.data.ed25519\\.key}",
+  ]);
+
+/** Starts a Pod as the controller does: with a gate, and then with a signature for its UID. */
+export async function startSigned(
+  cluster: ClusterUnderTest,
+  namespace: string,
+  pod: Pod & { readonly metadata: { readonly name: string } },
+): Promise<void> {
+  const { name, annotations = {} } = pod.metadata;
+  const image = annotations[memoryImageAnnotation] ?? "";
+  await applyAsController(cluster, namespace, {
+    ...pod,
+    spec: { ...pod.spec, schedulingGates: [{ name: signingGate }] },
+  });
+  const inTest = (...args: string[]) => cluster.kubectl.run([...args, `--namespace=${namespace}`]);
+  const podUID = await inTest("get", "pod", name, "--output=jsonpath={.metadata.uid}");
+  const text = textOf(join(imageFolder({ namespace, name }, image), "image.json"));
+  const { runsc = "", sandboxUID = "", runHash = "" } = JSON.parse(text || "{}");
+  const imageHash = createHash("sha256").update(text).digest("hex");
+  const key = createPrivateKey(Buffer.from(await textOfSecret(cluster), "base64").toString("utf8"));
+  const of = { podUID, namespace, podName: name, sandboxUID, image, imageHash, runHash, runscVersion: runsc };
+  const patch = {
+    metadata: { annotations: { [signatureAnnotation]: signPermit(of, key) } },
+    spec: { schedulingGates: null },
+  };
+  await inTest("patch", "pod", name, "--type=merge", `--patch=${JSON.stringify(patch)}`, asController);
+}
+
+/** Why the shim has not restored the last Pod that asked for an image without a right to. */
+export const refusalOf = (folder: string): { readonly reason?: string; readonly message?: string } =>
+  JSON.parse(textOf(`${folder}.refused`) || "{}");
 
 /** What the shim's mark says of a container of an image; without a name, of the Pod. */
 export function markOf(folder: string, container?: string): { readonly outcome: string; readonly reason?: string } {

@@ -1,11 +1,21 @@
 import { closeSync, openSync, readSync, rmSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { signatureAnnotation } from "../../../api/rules/keys.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { openTestNamespace } from "../support/workload.ts";
 import { counter, firstPrinted, printed, type TestNamespace } from "./counter.ts";
-import { applyAsController, capture, imageFolder, markOf, sentriesOf, withoutAgent } from "./node-agent.ts";
+import {
+  applyAsController,
+  capture,
+  imageFolder,
+  markOf,
+  refusalOf,
+  sentriesOf,
+  startSigned,
+  withoutAgent,
+} from "./node-agent.ts";
 
 let cluster: ClusterUnderTest;
 let noAgent: AsyncDisposable;
@@ -18,7 +28,8 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-const start = ({ namespace }: TestNamespace, image?: string) => applyAsController(cluster, namespace, counter(image));
+const start = ({ namespace }: TestNamespace, image?: string) =>
+  image ? startSigned(cluster, namespace, counter(image)) : applyAsController(cluster, namespace, counter());
 
 /** Starts a Pod, captures it, deletes it, and returns its image and what it counted last. */
 async function sleep(test: TestNamespace) {
@@ -60,21 +71,44 @@ describe("a Pod that asks for its memory", () => {
     expect(markOf(folder)).toMatchObject({ outcome: "refused", reason: expect.stringContaining("bytes of pages.img") });
   });
 
+  it("starts anew without a signature for its own UID, and leaves the image to the Pod that has one", async () => {
+    await using test = await openTestNamespace(cluster);
+    const { folder, last } = await sleep(test);
+    await applyAsController(cluster, test.namespace, counter("g1"));
+    expect((await firstPrinted(test)).life).not.toBe(last?.life);
+    expect(refusalOf(folder).reason).toBe("NotSigned");
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+
+    await start(test, "g1");
+    expect(await firstPrinted(test)).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
+    const stolen = JSON.parse(await test.run("get", "pod", "guest", "--output=json")).metadata.annotations;
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    const { metadata, ...pod } = counter("g1");
+    const annotations = { ...metadata.annotations, [signatureAnnotation]: stolen[signatureAnnotation] };
+    await applyAsController(cluster, test.namespace, { ...pod, metadata: { ...metadata, annotations } });
+    expect((await firstPrinted(test)).life).not.toBe(last?.life);
+    expect(refusalOf(folder).reason).toBe("WrongSignature");
+  });
+
   it("starts anew if its image is cut or missing, and a file beside the image says why", async () => {
     await using test = await openTestNamespace(cluster);
     const { folder } = await sleep(test);
     truncateSync(join(folder, "pages.img"), 4096);
-    for (const [image, reason] of [
-      ["g1", "pages.img has 4096 bytes"],
-      ["g2", "no such file or directory"],
-    ] as const) {
-      await start(test, image);
-      await eventually(async () => (await printed(test)).length > 0);
-      const mark = markOf(imageFolder({ namespace: test.namespace, name: "guest" }, image));
-      expect(mark.outcome).toBe("refused");
-      expect(mark.reason).toContain(reason);
-      await test.run("delete", "pod", "guest", "--timeout=60s");
-    }
+    await start(test, "g1");
+    await eventually(async () => (await printed(test)).length > 0);
+    expect(markOf(folder)).toMatchObject({
+      outcome: "refused",
+      reason: expect.stringContaining("pages.img has 4096 bytes"),
+    });
+    await test.run("delete", "pod", "guest", "--timeout=60s");
+    await start(test, "g2");
+    await eventually(async () => (await printed(test)).length > 0);
+    const missing = imageFolder({ namespace: test.namespace, name: "guest" }, "g2");
+    expect(refusalOf(missing)).toMatchObject({
+      reason: "ImageMissing",
+      message: expect.stringContaining("no such file"),
+    });
+    await test.run("delete", "pod", "guest", "--timeout=60s");
     rmSync(folder, { recursive: true });
   });
 });
