@@ -9,7 +9,7 @@ import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { busyboxPod } from "../support/workload.ts";
-import { agentIsReady, imageFolder, killAgent } from "./node-agent.ts";
+import { agentIsReady, imageFolder, killAgent, withoutPodPolicy } from "./node-agent.ts";
 
 // The installed product, as a user has it: the chart's controller, activators and node agent, and a sandbox in gVisor.
 
@@ -149,6 +149,35 @@ describe("a sandbox that hibernates", () => {
     const pod = { ...busyboxPod(name, "sleep 60"), metadata: { name, annotations } };
     await expect(test.apply(pod)).rejects.toThrow("only the controller of sandboxes may set");
     expect(JSON.parse((await test.ask()).body)).toMatchObject({ boot: test.before.boot });
+  });
+
+  it("keeps its memory from such a Pod also without the admission policy, and says who asked for it", async () => {
+    await using test = await openAwake();
+    await test.pause(name);
+    expect(await test.asleep()).toMatchObject(kept);
+    const [image] = await test.images();
+    const { metadata: asked, spec } = busyboxPod(name, "echo begun; sleep 600");
+    const annotations = { [memoryImageAnnotation]: image.metadata.name };
+    const pod = {
+      ...{ apiVersion: "v1", kind: "Pod", metadata: { ...asked, annotations } },
+      spec: { ...spec, runtimeClassName: "gvisor", automountServiceAccountToken: false },
+    };
+    {
+      await using _noPolicy = await withoutPodPolicy(cluster);
+      await eventually(() =>
+        test.apply(pod).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+    await eventually(async () => (await test.run("logs", name).catch(() => "")).includes("begun"));
+    const uid = await test.run("get", "pod", name, "--output=jsonpath={.metadata.uid}");
+    const refused = await eventually(async () => (await test.images())[0]?.status?.refused);
+    expect(refused).toMatchObject({ podUID: uid, reason: "NotSigned" });
+    await test.run("delete", "pod", name, "--grace-period=1", "--timeout=60s");
+    expect(JSON.parse((await test.ask()).body)).toMatchObject({ boot: test.before.boot });
+    expect(await test.lastWake()).toMatchObject({ mode: "Restored" });
   });
 
   it("starts anew if its node has lost the image, and says why", async () => {

@@ -106,6 +106,21 @@ export function killAgent(): void {
   process.kill(Number(pids[0]), "SIGKILL");
 }
 
+const podPolicy = ["validatingadmissionpolicybinding", "rouse-controller-alone-asks-for-memory"] as const;
+
+/** Has the cluster without the policy by which only the controller may make a Pod ask for memory. Disposing brings it back. */
+export async function withoutPodPolicy({ kubectl }: ClusterUnderTest): Promise<AsyncDisposable> {
+  const { apiVersion, kind, metadata, spec } = JSON.parse(await kubectl.run(["get", ...podPolicy, "--output=json"]));
+  const { name, labels, annotations } = metadata;
+  await kubectl.run(["delete", ...podPolicy]);
+  const binding = JSON.stringify({ apiVersion, kind, metadata: { name, labels, annotations }, spec });
+  return {
+    async [Symbol.asyncDispose]() {
+      await kubectl.run(["create", "--filename=-"], binding);
+    },
+  };
+}
+
 /** Applies objects to a namespace as the controller does: only the controller may write what asks for memory. */
 export async function applyAsController<T extends { readonly metadata: object }>(
   { kubectl }: ClusterUnderTest,
