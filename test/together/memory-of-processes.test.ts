@@ -5,7 +5,7 @@ import { podType } from "../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import { memoryImageAnnotation } from "../../api/rules/keys.ts";
+import { memoryImageAnnotation, signatureAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
@@ -16,6 +16,13 @@ import { type LabPod, NodeLab } from "../support/labs/node-lab.ts";
 import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
 
 const base = { clock: systemClock, log: silentLogger };
+
+/** The scheduler leaves a Pod with a gate alone. */
+const isSigned = ({ metadata, spec }: Stored<Pod>): boolean =>
+  metadata.annotations?.[signatureAnnotation] !== undefined && !spec?.schedulingGates?.length && !spec?.nodeName;
+
+const place = (client: KubeClient, { metadata }: Stored<Pod>, nodeName: string) =>
+  client.patch(podType, { ...metadata }, { type: "merge", body: { spec: { nodeName } } });
 
 /** Starts the processes of each Pod as containerd and the shim do: from the memory that it asks for, or anew. */
 function startShim(client: KubeClient, node: NodeLab) {
@@ -33,6 +40,7 @@ function startShim(client: KubeClient, node: NodeLab) {
   };
   const pods = startInformer<Pod>({ ...base, client, type: podType, indexes: {}, namespace: "default" });
   pods.onChange(({ current }) => {
+    if (current && isSigned(current)) void place(client, current, node.nodeName);
     if (current?.spec?.nodeName === node.nodeName && !started.has(current.metadata.uid)) {
       started.set(current.metadata.uid, start(current));
     }
@@ -53,7 +61,13 @@ async function open() {
   const node = stack.use(new NodeLab());
   const shim = stack.use(startShim(lab.client, node));
   const flags = [`--runsc=${node.runsc.program}`, `--runsc-root=${node.runsc.root}`, `--store=${node.storeRoot}`];
-  const own = ["--node-name=node-1", "--min-free-bytes=0", "--metrics-bind-address=0", "--health-probe-bind-address=0"];
+  const own = [
+    "--node-name=node-1",
+    "--namespace=agent-sandbox-system",
+    "--min-free-bytes=0",
+    "--metrics-bind-address=0",
+    "--health-probe-bind-address=0",
+  ];
   const config = parseAgentConfig([...flags, ...own]);
   stack.use(await startAgent(config, { ...base, client: lab.client, registry: new Registry() }));
   stack.use(await lab.startController({ flags: ["--hibernation"] }));
@@ -83,7 +97,9 @@ describe("the controller and the node agent together", () => {
       expect(status?.hibernation).toMatchObject({ state: "Hibernated", node: "node-1" });
       await lab.change({ operatingMode: "Running" });
       pod = await lab.untilReady();
-      const next = await (shim.started.get(pod.metadata.uid) ?? expect.unreachable());
+      const { uid } = pod.metadata;
+      await vi.waitFor(() => expect(shim.started.has(uid)).toBe(true), waiting);
+      const next = await (shim.started.get(uid) ?? expect.unreachable());
       await vi.waitFor(async () => {
         expect((await lab.sandbox()).status?.hibernation?.lastWake?.mode).toBe("Restored");
       }, waiting);

@@ -18,7 +18,7 @@ export function startFakeKubelet(client: KubeClient, status: PodStatus = readySt
     const { name, namespace, uid, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp) {
       await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } });
-    } else if (pod.status?.phase === "Pending") {
+    } else if (pod.status?.phase === "Pending" && !pod.spec?.schedulingGates?.length) {
       await client.patch(podType, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
     }
   };
