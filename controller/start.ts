@@ -30,7 +30,7 @@ import { drainCalls } from "./suspension/activators/drain-client.ts";
 import { startActivatorFinder } from "./suspension/activators/find-activators.ts";
 import { usualSilenceLimitMs } from "./suspension/activators/silence.ts";
 import { type MemoryProvider, noProvider } from "./suspension/hibernation/memory-provider.ts";
-import { readSigner, type Signer } from "./suspension/hibernation/signing-key.ts";
+import { type Signer, signerOf } from "./suspension/hibernation/signing-key.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
 import { PortShortages } from "./tcp-front/port-shortages.ts";
@@ -161,15 +161,13 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
     if (signal.aborted) return;
     world.stores.useCore();
     tools.log.info("caches synced; starting workers");
-    const { hibernation, hibernationNamespace: namespace } = config;
-    const signPermit = hibernation ? await readSigner({ client: parts.client, namespace }, signal) : undefined;
+    const signPermit = await signerOf(config, parts.client, signal);
     await using kinds = startKinds(config, { ...tools, signPermit }, world);
     await Promise.race([stopped, kinds.failed]);
   });
 }
 
-type SignedTools = ReturnType<typeof makeTools> & { readonly signPermit: Signer | undefined };
-
+type Tools = ReturnType<typeof makeTools> & { readonly signPermit: Signer | undefined };
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
 function makeTools(parts: ControllerParts, { confirm }: Leadership) {
   const { client, clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
@@ -194,7 +192,7 @@ function makeTools(parts: ControllerParts, { confirm }: Leadership) {
 }
 
 /** Starts the controllers of all kinds. The stores of Sandboxes must be filled; the other kinds wait for theirs. */
-function startKinds(config: ControllerConfig, tools: SignedTools, world: World): Running {
+function startKinds(config: ControllerConfig, tools: Tools, world: World): Running {
   const { informers, extensions, activators } = world;
   const stack = new AsyncDisposableStack();
   const recorder = {

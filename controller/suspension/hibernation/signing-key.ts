@@ -24,9 +24,19 @@ export function publicTextOf(key: KeyObject): string {
 
 export type Signer = (permit: Permit) => string;
 
-/** What permits Pods to be restored. */
-export async function readSigner(options: SigningKeyOptions, signal: AbortSignal): Promise<Signer> {
-  const key = await readSigningKey(options, signal);
+export interface SignerSettings {
+  readonly hibernation: boolean;
+  readonly hibernationNamespace: string;
+}
+
+/** What permits Pods to be restored. Undefined if no node keeps memory. */
+export async function signerOf(
+  { hibernation, hibernationNamespace: namespace }: SignerSettings,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Signer | undefined> {
+  if (!hibernation) return undefined;
+  const key = await readSigningKey({ client, namespace }, signal);
   return (permit) => signPermit(permit, key);
 }
 
