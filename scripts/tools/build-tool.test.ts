@@ -18,8 +18,12 @@ describe.each(Object.entries(tools))("the pin of %s", (_name, { module, package:
 
 describe("the files that a tool is built from", () => {
   it("are the Go files of its folder if it is our own, without the tests", () => {
-    const ours = ["image.go", "main.go", "seam.go", "sentry.go", "tombstone.go"];
-    expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual(["go.mod", "go.sum", ...ours]);
+    const ours = ["config", "image", "main", "marks", "seam", "sentry", "signature", "tombstone"];
+    expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual([
+      "go.mod",
+      "go.sum",
+      ...ours.map((name) => `${name}.go`),
+    ]);
   });
 
   it("are only the pins if it is another project's, also in the folder of our own", () => {
