@@ -2,7 +2,7 @@ import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import type { DeleteOptions, KubeClient } from "../../kube/client/client.ts";
-import { isConflict, isNotFound, isRejected } from "../../kube/client/errors.ts";
+import { isConflict, isRejected, undefinedIfNotFound } from "../../kube/client/errors.ts";
 import type { Notes } from "../../kube/notes/notes.ts";
 import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
@@ -156,8 +156,4 @@ export class ClaimWrites {
     const read = () => this.#client.get(sandboxType, { namespace, name }, signal);
     return this.#sandboxes.write(keyFor(namespace, name), read).catch(undefinedIfNotFound);
   }
-}
-
-function undefinedIfNotFound(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
 }

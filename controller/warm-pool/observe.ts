@@ -6,7 +6,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isNotFound } from "../../kube/client/errors.ts";
+import { undefinedIfNotFound } from "../../kube/client/errors.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import { currentBlueprint } from "../blueprint/current-blueprint.ts";
@@ -99,16 +99,7 @@ export async function readOverduePods(
 
 const podNameOf = (member: Stored<Sandbox>): string => recordedPodName(member) || member.metadata.name;
 
-async function podOf(
-  member: Stored<Sandbox>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<Stored<Pod> | undefined> {
+function podOf(member: Stored<Sandbox>, client: KubeClient, signal: AbortSignal): Promise<Stored<Pod> | undefined> {
   const { namespace } = member.metadata;
-  try {
-    return await client.get(podType, { namespace, name: podNameOf(member) }, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return client.get(podType, { namespace, name: podNameOf(member) }, signal).catch(undefinedIfNotFound);
 }

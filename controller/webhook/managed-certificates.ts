@@ -3,7 +3,7 @@ import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { customResourceDefinitionType, type Secret, secretType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../kube/client/errors.ts";
 import { followObject } from "../../kube/informer/follow-object.ts";
 import { type CertificateSource, CurrentCertificate } from "../../lib/certificates/certificate-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -132,13 +132,9 @@ async function bringUpToDate(
   throw new Error(`Secret ${service.namespace}/${certificateSecretName} kept changing: every update conflicted`);
 }
 
-async function findSecret({ client, service }: ManagedCertificatesOptions, signal?: AbortSignal) {
-  try {
-    return await client.get(secretType, { namespace: service.namespace, name: certificateSecretName }, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+function findSecret({ client, service }: ManagedCertificatesOptions, signal?: AbortSignal) {
+  const name = { namespace: service.namespace, name: certificateSecretName };
+  return client.get(secretType, name, signal).catch(undefinedIfNotFound);
 }
 
 /** The new Secret; undefined when another replica was first, whose Secret all replicas then use. */

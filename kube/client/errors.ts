@@ -35,6 +35,10 @@ const hasReason = (reason: string, code: number) => (error: unknown) =>
   error instanceof ApiError && (error.reason === reason || (error.reason === "" && error.code === code));
 
 export const isNotFound = hasReason("NotFound", 404);
+/** For `catch`: an object that is not there is `undefined`. */
+export function undefinedIfNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
 export const isAlreadyExists = hasReason("AlreadyExists", 409);
 const isInvalidAnyhow = hasReason("Invalid", 422);
 /** A patch named the UID of an object whose name another one has now. An API server takes it for a change of an immutable field. */

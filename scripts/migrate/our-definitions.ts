@@ -2,7 +2,7 @@ import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isNotFound } from "../../kube/client/errors.ts";
+import { undefinedIfNotFound } from "../../kube/client/errors.ts";
 
 export interface Version {
   readonly name: string;
@@ -23,17 +23,9 @@ export interface Found {
 export async function definitionsOf(client: KubeClient, signal: AbortSignal): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const { metadata } of customResourceDefinitions()) {
-    const definition = await findDefinition(client, metadata.name, signal);
+    const { name } = metadata;
+    const definition = await client.get(customResourceDefinitionType, { name }, signal).catch(undefinedIfNotFound);
     if (definition) found.push({ definition, versions: (definition.spec?.versions ?? []) as readonly Version[] });
   }
   return found;
-}
-
-async function findDefinition(client: KubeClient, name: string, signal: AbortSignal) {
-  try {
-    return await client.get(customResourceDefinitionType, { name }, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

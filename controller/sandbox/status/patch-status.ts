@@ -1,7 +1,7 @@
 import { type KubeObject, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { ResourceType } from "../../../api/kinds/resource-type.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import type { OwnWrites } from "../../own-writes.ts";
 
 /** How often another client may write in between. */
@@ -42,8 +42,4 @@ export async function patchStatus<T extends KubeObject>(
     }
     current = await store.write(key, () => client.get(type, at, signal)).catch(undefinedIfNotFound);
   }
-}
-
-function undefinedIfNotFound(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
 }

@@ -3,7 +3,7 @@ import { type Secret, secretType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import { followObject } from "../../../kube/informer/follow-object.ts";
 import { certificatesIn, chainTrustedForMs } from "../../../lib/certificates/certificate-chain.ts";
 import {
@@ -90,23 +90,15 @@ const waitFor = (current: DrainCredentials, now: Date): number =>
 
 async function bringUpToDate(options: DrainCertificatesOptions, signal?: AbortSignal): Promise<DrainCredentials> {
   const { client, clock, log, namespace } = options;
+  const name = { namespace, name: drainSecretName };
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-    const secret = await find(client, namespace, signal);
+    const secret = await client.get(secretType, name, signal).catch(undefinedIfNotFound);
     const known = secret && credentialsIn(secret, clock.now());
     if (known) return known;
     log.info("renewing the certificates of the drain port");
     await write(client, await makeSecret(namespace, secret, clock.now()), signal);
   }
   throw new Error(`Secret ${namespace}/${drainSecretName} kept changing: every update conflicted`);
-}
-
-async function find(client: KubeClient, namespace: string, signal?: AbortSignal) {
-  try {
-    return await client.get(secretType, { namespace, name: drainSecretName }, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** If replicas write at once, all but the first use the certificates of the first. */

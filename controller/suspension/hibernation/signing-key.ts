@@ -1,10 +1,8 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type ConfigMap, configMapType, type Secret, secretType } from "../../../api/kinds/core.ts";
-import type { KubeObject } from "../../../api/kinds/meta.ts";
-import type { ResourceType } from "../../../api/kinds/resource-type.ts";
 import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import { privateKeyIn } from "../../../lib/certificates/private-key.ts";
 import { type Permit, signPermit } from "./permit.ts";
 
@@ -58,8 +56,8 @@ export async function readSigningKey(options: SigningKeyOptions, signal: AbortSi
 
 async function readKey({ client, namespace }: SigningKeyOptions, signal: AbortSignal): Promise<KeyObject> {
   const name = { namespace, name: signingSecretName };
-  const found = (await find(client, secretType, name, signal)) ?? (await makeKey(client, namespace, signal));
-  const secret = found ?? (await client.get(secretType, name, signal));
+  const found = await client.get(secretType, name, signal).catch(undefinedIfNotFound);
+  const secret = found ?? (await makeKey(client, namespace, signal)) ?? (await client.get(secretType, name, signal));
   const text = Buffer.from(secret.data?.[privateKeyFile] ?? "", "base64").toString("utf8");
   const key = privateKeyIn(text);
   if (key?.asymmetricKeyType !== "ed25519") {
@@ -85,32 +83,18 @@ async function makeKey(client: KubeClient, namespace: string, signal: AbortSigna
 
 /** Returns whether nodes are told this key. */
 async function tellPublicKey({ client, namespace }: SigningKeyOptions, key: string, signal: AbortSignal) {
-  const known = await find(client, configMapType, { namespace, name: publicKeysName }, signal);
+  const name = { namespace, name: publicKeysName };
+  const known = await client.get(configMapType, name, signal).catch(undefinedIfNotFound);
   const text = known?.data?.[publicKeysPart] ?? "";
   if (text.split("\n").some((line) => line.trim() === key)) return true;
   const data = { ...known?.data, [publicKeysPart]: `${key}\n${text}` };
-  const metadata = { name: publicKeysName, namespace };
-  const made: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+  const made: ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: name, data };
   try {
     if (known) await client.replace(configMapType, { ...known, data }, {}, signal);
     else await client.create(configMapType, made, {}, signal);
     return true;
   } catch (error) {
     if (isAlreadyExists(error) || isConflict(error) || isNotFound(error)) return false;
-    throw error;
-  }
-}
-
-async function find<T extends KubeObject>(
-  client: KubeClient,
-  type: ResourceType<T>,
-  name: { readonly namespace: string; readonly name: string },
-  signal: AbortSignal,
-) {
-  try {
-    return await client.get(type, name, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import {
 } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
-import { isNotFound } from "../../../kube/client/errors.ts";
+import { undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Removals } from "../../disk/removals.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
@@ -171,9 +171,7 @@ export class Volumes {
   /** Read anew: the watch of claims may be behind that of Pods, and tell of a deleted claim with the same name. */
   async #readClaim(where: ObjectName, signal: AbortSignal): Promise<Stored<PersistentVolumeClaim>["metadata"]> {
     const read = this.#options.client.get(persistentVolumeClaimType, where, signal);
-    const claim = await read.catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    const claim = await read.catch(undefinedIfNotFound);
     const title = `persistentvolumeclaim "${where.name}"`;
     if (!claim) throw new StartRefused("ContainerCreating", `${title} not found`);
     if (claim.metadata.deletionTimestamp) throw new StartRefused("ContainerCreating", `${title} is being deleted`);
