@@ -1,5 +1,6 @@
 import { controllerOf, type KubeObject, type ObjectMeta, type OwnerReference, type Stored } from "../api/kinds/meta.ts";
 import { apiVersionOf, type ResourceType } from "../api/kinds/resource-type.ts";
+import { adoptableLabel, sandboxNameHashLabel } from "../api/rules/keys.ts";
 
 export { type Ownership, ownershipOf } from "../api/rules/ownership.ts";
 
@@ -21,6 +22,14 @@ export function takenOverBy(
     resourceVersion,
     ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== reference.uid), reference],
   };
+}
+
+/** All that decides whether a Sandbox may have a child; what it is and how it fares does not. Empty: there is none. */
+export function standingOf(child: Stored<KubeObject> | undefined): string {
+  if (!child) return "";
+  const { uid, labels, deletionTimestamp } = child.metadata;
+  const facts = [controllerOf(child)?.uid, deletionTimestamp, labels?.[adoptableLabel], labels?.[sandboxNameHashLabel]];
+  return JSON.stringify([uid, ...facts]);
 }
 
 /** The owner of an object that is not ours, as errors name it. */

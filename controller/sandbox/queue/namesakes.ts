@@ -1,7 +1,7 @@
-import { controllerOf, type KubeObject, keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import { type KubeObject, keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { sandboxNameHashLabel } from "../../../api/rules/keys.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
+import { standingOf } from "../../ownership.ts";
 import type { Source } from "../../start-kind.ts";
 import { recordedPodName } from "../find-pod.ts";
 
@@ -21,13 +21,8 @@ export const namesakeChanges =
   <T extends KubeObject>(children: Informer<T>, sandboxes: Informer<Sandbox, "childName">): Source =>
   (enqueue) =>
     children.onChange(({ key, previous, current }) => {
-      if (ownerIn(previous) === ownerIn(current)) return;
-      for (const sandbox of sandboxes.store.by("childName", key)) enqueue(keyOf(sandbox));
+      // Most objects of a cluster have the name of no Sandbox.
+      const namesakes = sandboxes.store.by("childName", key);
+      if (namesakes.length === 0 || standingOf(previous) === standingOf(current)) return;
+      for (const sandbox of namesakes) enqueue(keyOf(sandbox));
     });
-
-/** All that decides whose a name is. */
-function ownerIn(child: Stored<KubeObject> | undefined): string {
-  if (!child) return "";
-  const { uid, labels, deletionTimestamp } = child.metadata;
-  return JSON.stringify([uid, controllerOf(child)?.uid, deletionTimestamp, labels?.[sandboxNameHashLabel]]);
-}

@@ -1,9 +1,9 @@
 import type { PersistentVolumeClaim } from "../../../api/kinds/core.ts";
-import { controllerOf, keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
-import { adoptableLabel, sandboxNameHashLabel } from "../../../api/rules/keys.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
+import { standingOf } from "../../ownership.ts";
 import type { Source } from "../../start-kind.ts";
 import { claimName } from "./make-volume-claim.ts";
 
@@ -36,12 +36,4 @@ export function claimChanges(
         if (effectiveOperatingMode(sandbox.spec) === "Running") enqueue(keyOf(sandbox));
       }
     });
-}
-
-/** All that decides whether a Sandbox may use a claim; how the claim gets its volume does not. */
-function standingOf(claim: Stored<PersistentVolumeClaim> | undefined): string {
-  if (!claim) return "";
-  const { uid, labels, deletionTimestamp } = claim.metadata;
-  const facts = [controllerOf(claim)?.uid, deletionTimestamp, labels?.[adoptableLabel], labels?.[sandboxNameHashLabel]];
-  return JSON.stringify([uid, ...facts]);
 }
