@@ -210,8 +210,8 @@ async function createPod(
 }
 
 /** With the version that the create returned: not for a Pod that has changed since, nor for another of that name. */
-const signedPatch = ({ metadata: { resourceVersion, uid }, spec }: Stored<Pod>, signature: string) => ({
-  metadata: { uid, resourceVersion, annotations: { [signatureAnnotation]: signature } },
+const signedPatch = ({ metadata: { resourceVersion }, spec }: Stored<Pod>, signature: string) => ({
+  metadata: { resourceVersion, annotations: { [signatureAnnotation]: signature } },
   spec: { schedulingGates: spec?.schedulingGates?.filter(({ name }) => name !== signingGate) ?? null },
 });
 

@@ -10,6 +10,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import type { ActivityTimes } from "../idle/times/activity-times.ts";
 import type { ActivityTimesKeeper } from "../idle/times/use-times.ts";
+import { patchOfSame } from "../merge-patch.ts";
 import type { Suspender, SuspensionProgress } from "../suspension/handshake/suspender.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
@@ -183,10 +184,9 @@ export class SandboxReconciler {
     const context = contextToWrite(sandbox, span);
     if (context === undefined || sandbox.metadata.deletionTimestamp) return undefined;
     const { client, sandboxes } = this.#options.writers;
-    const { namespace, name, uid } = sandbox.metadata;
-    const metadata = { uid, annotations: { [traceContextAnnotation]: context } };
-    const body = { type: "merge", body: { metadata } } as const;
-    const call = () => client.patch(sandboxType, { namespace, name }, body, {}, signal);
+    const { namespace, name } = sandbox.metadata;
+    const patch = patchOfSame(sandbox, { metadata: { annotations: { [traceContextAnnotation]: context } } });
+    const call = () => client.patch(sandboxType, { namespace, name }, patch, {}, signal);
     const write = () => sandboxes.write(keyOf(sandbox), call);
     return this.#options.notes.write(sandbox, traceContextAnnotation, write);
   }

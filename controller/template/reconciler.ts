@@ -11,6 +11,7 @@ import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound } from 
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
+import { patchOfSame } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Traces } from "../traces.ts";
 import { type Action, decide, type Observed } from "./decide.ts";
@@ -151,10 +152,10 @@ async function perform(
   switch (action.do) {
     case "labelTemplate": {
       if (!template) return;
-      const { namespace, name, uid } = template.metadata;
-      const body = { metadata: { uid, labels: { [templateRefHashLabel]: action.value } } };
-      const patch = () => client.patch(sandboxTemplateType, { namespace, name }, { type: "merge", body }, {}, signal);
-      await templates.write(keyOf(template), patch);
+      const { namespace, name } = template.metadata;
+      const patch = patchOfSame(template, { metadata: { labels: { [templateRefHashLabel]: action.value } } });
+      const call = () => client.patch(sandboxTemplateType, { namespace, name }, patch, {}, signal);
+      await templates.write(keyOf(template), call);
       return;
     }
     case "createPolicy":
