@@ -73,8 +73,10 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const fail = () => this.#fail(this.#error("Unexpected"));
     const take = guarded("pod-connection", (session?: PodSession) => this.#take(session), fail);
     this.#wait = sessions.sessionFor(this.#upstream, take);
-    if (this.#wait) this.#client.proxiedBy(this);
-    if (this.#wait) sweep.add(this);
+    if (this.#wait) {
+      this.#client.proxiedBy(this);
+      sweep.add(this);
+    }
     return this.#settled.promise;
   }
 

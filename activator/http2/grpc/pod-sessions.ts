@@ -45,10 +45,10 @@ export class PodSessions implements SessionOwner, Disposable {
    * closed meanwhile and no other has room.
    */
   sessionFor(upstream: Upstream, take: (session?: PodSession) => void): Disposable | undefined {
-    const give = () => take(this.#sessionNow(upstream));
-    const isKnown = this.#ofSocket.has(upstream.socket) || this.#withRoom(upstream.target) !== undefined;
-    const waits = isKnown ? undefined : this.whenSettled(upstream.target, give);
-    if (!waits) return void give();
+    const known = this.#knownFor(upstream);
+    if (known) return void take(known);
+    const waits = this.whenSettled(upstream.target, () => take(this.#knownFor(upstream) ?? this.#newFor(upstream)));
+    if (!waits) return void take(this.#newFor(upstream));
     return {
       [Symbol.dispose]: () => {
         waits[Symbol.dispose]();
@@ -109,13 +109,18 @@ export class PodSessions implements SessionOwner, Disposable {
     for (const session of [...this.#sessions.keys()]) session.close();
   }
 
-  #sessionNow({ target, socket }: Upstream): PodSession | undefined {
+  #knownFor({ target, socket }: Upstream): PodSession | undefined {
     const own = this.#ofSocket.get(socket);
-    const shared = own ?? this.#withRoom(target);
-    if (!shared) return socket.destroyed ? undefined : this.#open(socket, target);
+    const known = own ?? this.#withRoom(target);
+    if (!known) return undefined;
     if (!own) socket.destroy(); // nothing was sent on it
-    this.#leavePod(shared);
-    return shared;
+    this.#leavePod(known);
+    return known;
+  }
+
+  /** Undefined if the connection was closed meanwhile. */
+  #newFor({ target, socket }: Upstream): PodSession | undefined {
+    return socket.destroyed ? undefined : this.#open(socket, target);
   }
 
   /** What one connection takes, the others to the same port are expected to take. */
