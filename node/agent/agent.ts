@@ -5,7 +5,7 @@ import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import { Thaws } from "./capture/thaws.ts";
-import { conclude } from "./decide/conclude.ts";
+import { conclude, longestMessage } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason } from "./decide/refusal.ts";
@@ -34,8 +34,6 @@ const unfitMs = 5_000;
 const deletedWithinMs = 60_000;
 /** How often the agent looks whether gVisor has let a Pod go on. */
 const thawingMs = 1_000;
-/** The API takes no longer ones. */
-const longestMessage = 1_000;
 
 /** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */
 export class Agent {

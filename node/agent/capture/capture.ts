@@ -71,13 +71,7 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   await timed("syncMs", "CheckpointFailed", async () => {
     for (const name of names) await files.sync(join(folder, name));
   });
-  const hashes = await timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal));
-  const facts = await Promise.all(
-    names.map(
-      async (name) =>
-        [name, { bytes: await files.bytesOf(join(folder, name)), sha256: hashes.get(name) ?? "" }] as const,
-    ),
-  );
+  const facts = await timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal));
   const description: Description = {
     runsc: await runsc.version(signal),
     containers: sandbox.containers,
@@ -86,7 +80,7 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     sandboxUID: of.sandboxUID,
     runHash: of.runHash,
     podUID,
-    bytes: facts.reduce((sum, [, { bytes }]) => sum + bytes, 0),
+    bytes: [...facts.values()].reduce((sum, { bytes }) => sum + bytes, 0),
     capturedAt: clock.now().toISOString(),
     durations,
   };

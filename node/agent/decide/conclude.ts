@@ -3,6 +3,9 @@ import type { Observed } from "./observed.ts";
 import { type RefusalReason, refusalOf } from "./refusal.ts";
 import { useOf } from "./use.ts";
 
+/** The API takes no longer ones. */
+export const longestMessage = 1_000;
+
 /** Whether nothing more happens to an image. A Pod may still try to use one that the node has lost. */
 const isOver = ({ phase, restore }: MemoryImageStatus): boolean =>
   phase === "Failed" || phase === "Restored" || (phase === "Lost" && restore !== undefined);
@@ -56,7 +59,7 @@ function concludeRefused({ disk }: Observed, status: MemoryImageStatus): MemoryI
   if (!refused || (status.refused?.podUID === refused.pod && status.refused.reason === refused.reason))
     return undefined;
   const { message, pod: podUID, reason } = refused;
-  return { ...status, refused: { podUID, reason, message: message.slice(0, 1_000) } };
+  return { ...status, refused: { podUID, reason, message: message.slice(0, longestMessage) } };
 }
 
 function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {

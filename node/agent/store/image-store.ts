@@ -4,11 +4,17 @@ import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
 import { isUid } from "./records.ts";
 
+/** What must be true of a file of an image: its size, and its SHA-256 in hexadecimal digits. */
+export interface FileFacts {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 /** The file that is written last. The shim reads the first six fields. */
 export interface Description {
   readonly runsc: string;
   readonly containers: readonly string[];
-  readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
+  readonly files: Readonly<Record<string, FileFacts>>;
   /** The shim's hash of what each container runs; the one without a name holds the Pod together. */
   readonly configs: Readonly<Record<string, string>>;
   readonly sandboxUID: string;
