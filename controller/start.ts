@@ -156,8 +156,7 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
   const tools = makeTools(parts, leadership);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
-    const { leaderElection } = config;
-    await Promise.race([stopped, leaderElection ? leadership.elected : world.stores.untilFit(signal)]);
+    await Promise.race([stopped, config.leaderElection ? leadership.elected : world.stores.untilFit(signal)]);
     if (signal.aborted) return;
     world.stores.useCore();
     tools.log.info("caches synced; starting workers");
@@ -168,6 +167,7 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
 }
 
 type Tools = ReturnType<typeof makeTools> & { readonly signPermit: Signer | undefined };
+
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
 function makeTools(parts: ControllerParts, { confirm }: Leadership) {
   const { client, clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;

@@ -13,7 +13,7 @@ export interface DemoDependencies {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly addresses: Addresses;
   readonly activatorPort: number;
-  /** Filled by the activator, one entry for each wake. */
+  /** The last wake that the activator has told of. */
   readonly lastWake: () => WakeTimeline | undefined;
 }
 

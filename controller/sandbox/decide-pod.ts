@@ -88,7 +88,7 @@ const rounded = `Pod is not created: more than ${longIntegersMax} integers of th
 
 /** The spec of a Pod is never changed: an edited template takes effect in the next Pod. */
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
-  // Whoever made it: a Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of his.
+  // A Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of their own.
   if (waitsForSignature(pod)) return { actions: [{ do: "deletePod", pod, mayBeGone: true, asSeen: true }] };
   const replaced = replaceUnplaced(observed, pod);
   if (replaced) return { actions: replaced };
