@@ -8,7 +8,7 @@ import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
-import { sayPatiently } from "../../test/support/patient-client.ts";
+import { sayPatiently } from "../../test/support/sockets/patient-client.ts";
 
 const nova = { namespace: "default", name: "nova" };
 

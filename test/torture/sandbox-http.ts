@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
 import { eventually } from "../support/eventually.ts";
+import { webSocketProof } from "../support/sockets/web-socket-proof.ts";
 import { downStream } from "./bytes.ts";
 import type { Account, Ledger } from "./ledger.ts";
 import { type Pace, pour, readAtPace, reset } from "./link.ts";
@@ -12,7 +13,6 @@ import { type Head, MessageReader } from "./message-reader.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
 import { speechOf } from "./talk/speech.ts";
 import { Talker } from "./talk/talker.ts";
-import { webSocketProof } from "./talk/web-socket-framing.ts";
 
 /** A server on a port of a Pod that answers each connection by its plan. */
 export abstract class PlannedServer implements PodProgram {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { sayPatiently } from "../../../test/support/patient-client.ts";
 import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
+import { sayPatiently } from "../../../test/support/sockets/patient-client.ts";
 
 const size = 1024 * 1024;
 const upload = `POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n${"x".repeat(size)}`;

@@ -3,12 +3,8 @@ import { expect, it } from "vitest";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
-import type { OpenConnection } from "../../activity/open-connections.ts";
-import type { OpenListener } from "../../proxy-interface.ts";
+import { collectOpen } from "../../../test/support/sockets/deaf-listener.ts";
 
-const ignores: OpenListener = {
-  ...{ clientSends() {}, moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {}, sandboxEnded() {} },
-};
 /** A frame of a WebSocket. One piece may wait in the activator, and it still reads the end of the sandbox. */
 const piece = Buffer.concat([Buffer.from([0x82, 126, 0x2e, 0xe0]), Buffer.alloc(12_000)]);
 const last = Buffer.from([0x88, 0x02, 0x03, 0xe8]);
@@ -23,11 +19,7 @@ it.each(["tcp", "websocket"])(
       socket.once("data", () => socket.write(head));
     });
     const clock = new FakeClock();
-    const connections: OpenConnection[] = [];
-    const onOpen = (connection: OpenConnection) => {
-      connections.push(connection);
-      return ignores;
-    };
+    const { connections, onOpen } = collectOpen();
     await using path = await openProxyPath(backend.port, { clock, onOpen });
     const client = await dialled(path.port);
     let [error, hasEnded, read] = ["", false, 0];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { clientsUntilShed } from "../../../test/support/clients-until-shed.ts";
 import { dialled, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
+import { clientsUntilShed } from "../../../test/support/sockets/clients-until-shed.ts";
 
 const beginning = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nA: ${"a".repeat(12_000)}`;
 const ask = "GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { clientsUntilShed } from "../../../test/support/clients-until-shed.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
+import { clientsUntilShed } from "../../../test/support/sockets/clients-until-shed.ts";
 
 const trailers = `0\r\nA: ${"a".repeat(6_000)}`;
 const request = `POST / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${trailers}`;

@@ -4,12 +4,13 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { beginCalls, byteOf, openFrameSandbox, responseFields } from "../../../test/support/grpc/frame-sandbox.ts";
 import { flag, frame, headersOf, openFrameClient } from "../../../test/support/http2-frames.ts";
 import { openProxyPath } from "../../../test/support/proxy-path.ts";
+import { deafListener } from "../../../test/support/sockets/deaf-listener.ts";
 import type { OpenListener } from "../../proxy-interface.ts";
 
 it("messages of a call are questions and answers; its head and that of its response are neither", async () => {
   const told: string[] = [];
   const listener: OpenListener = {
-    ...{ clientSends() {}, moved() {}, requestEnded() {}, sandboxEnded() {} },
+    ...deafListener,
     clientSpoke: () => void told.push("question"),
     sandboxSpoke: () => void told.push("answer"),
   };

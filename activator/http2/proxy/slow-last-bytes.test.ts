@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -15,7 +14,8 @@ import {
   uint32,
 } from "../../../test/support/http2-frames.ts";
 import { openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
-import type { OpenConnection } from "../../activity/open-connections.ts";
+import { collectOpen } from "../../../test/support/sockets/deaf-listener.ts";
+import { webSocketProofFor } from "../../../test/support/sockets/web-socket-proof.ts";
 
 const asks = [
   [":method", "CONNECT"],
@@ -25,9 +25,6 @@ const asks = [
   [":path", "/chat"],
   ["sec-websocket-version", "13"],
 ] as const;
-const ignores = {
-  ...{ clientSends() {}, moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {}, sandboxEnded() {} },
-};
 /** A message, and the close frame. */
 const body = Buffer.concat([
   Buffer.from([0x82, 126, 0x03, 0xe8]),
@@ -40,18 +37,13 @@ it("a slow client of a WebSocket over HTTP/2 gets all that its sandbox sent befo
   await using backend = await openBackend((socket) => {
     sandbox = socket;
     socket.once("data", (bytes) => {
-      const key = /sec-websocket-key: (\S+)/i.exec(bytes.toString("latin1"))?.[1] ?? "";
-      const proof = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+      const proof = webSocketProofFor(bytes.toString("latin1"));
       const fields = `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${proof}\r\n\r\n`;
       socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 101 Go\r\n${fields}`), body]));
     });
   });
   const clock = new FakeClock();
-  const connections: OpenConnection[] = [];
-  const onOpen = (connection: OpenConnection) => {
-    connections.push(connection);
-    return ignores;
-  };
+  const { connections, onOpen } = collectOpen();
   await using path = await openProxyPath(backend.port, { clock, onOpen });
   {
     using client = await openFrameClient(path.port, [settingsOf([4, 0])]);

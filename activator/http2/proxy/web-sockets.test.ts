@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
@@ -23,6 +22,7 @@ import {
   type ProxyPath,
   type ProxyPathOptions,
 } from "../../../test/support/proxy-path.ts";
+import { webSocketProofFor } from "../../../test/support/sockets/web-socket-proof.ts";
 import type { OpenConnection } from "../../activity/open-connections.ts";
 
 const goingAway = "\x88\x02\x03\xe9";
@@ -36,16 +36,11 @@ const asks = {
   ":scheme": "http",
 };
 
-const acceptOf = (head: string) => {
-  const key = /^Sec-WebSocket-Key: (.+)\r$/im.exec(head)?.[1] ?? "";
-  return createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
-};
-
 /** A sandbox that switches to WebSockets, with the proof that a function makes of the head. */
 async function openSandbox(
   accepted: Socket[],
   heads: string[],
-  proof: (head: string) => string = acceptOf,
+  proof: (head: string) => string = webSocketProofFor,
 ): Promise<Backend> {
   return openBackend((socket) => {
     accepted.push(socket);
@@ -324,7 +319,7 @@ describe("a WebSocket over HTTP/2", () => {
     {
       name: "another protocol",
       answer: (head: string): string =>
-        `HTTP/1.1 101 Go\r\nUpgrade: tcp\r\nSec-WebSocket-Accept: ${acceptOf(head)}\r\n\r\n`,
+        `HTTP/1.1 101 Go\r\nUpgrade: tcp\r\nSec-WebSocket-Accept: ${webSocketProofFor(head)}\r\n\r\n`,
     },
     { name: "success without a switch", answer: (): string => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi" },
   ])("is 502 if the sandbox answers with $name", async ({ answer }) => {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +9,7 @@ import {
   rawConnection,
 } from "../../support/labs/activator-world.ts";
 import { seededRandom } from "../../support/seeded-random.ts";
+import { webSocketProof } from "../../support/sockets/web-socket-proof.ts";
 
 interface Seen {
   readonly sandbox: string;
@@ -50,7 +50,7 @@ const program = (sandbox: string) =>
     (server) => {
       server.on("upgrade", ({ url, headers }, socket) => {
         const key = String(headers["sec-websocket-key"]);
-        const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+        const accept = webSocketProof(key);
         const lines = cookies.map((cookie) => `Set-Cookie: ${cookie}\r\n`).join("");
         socket.end(
           `HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Target: ${url}\r\n` +

@@ -9,6 +9,7 @@ import { relayTcp } from "../../../activator/tcp-front/connection/tcp-tunnel.ts"
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../eventually.ts";
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../proxy-path.ts";
+import { deafListener } from "../sockets/deaf-listener.ts";
 import { dialledTls, tls } from "../tls-path.ts";
 
 /** A body on its way through the activator. */
@@ -83,7 +84,7 @@ async function tcp(to: keyof Ends): Promise<BodyPath> {
   const sandbox = await accepted.promise;
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: 1, probes: [], young: false };
   const options = { loans: new BufferLoans(4), clock: systemClock, sweep, tunnelIdleMs: 0, tunnelLifetimeMs: 0 };
-  void relayTcp(waiting, { socket: outgoing, target }, () => deaf, options);
+  void relayTcp(waiting, { socket: outgoing, target }, () => deafListener, options);
   return between({ client, sandbox }, { client: waiting.socket, sandbox: outgoing }, to, opened.move());
 }
 
@@ -113,15 +114,6 @@ export async function openWaitingClient(): Promise<WaitingClient> {
     },
   };
 }
-
-const deaf = {
-  clientSends() {},
-  moved() {},
-  clientSpoke() {},
-  sandboxSpoke() {},
-  requestEnded() {},
-  sandboxEnded() {},
-};
 
 function between(ends: Ends, sockets: Sockets, to: keyof Ends, opened: AsyncDisposableStack): BodyPath {
   const from = to === "client" ? "sandbox" : "client";

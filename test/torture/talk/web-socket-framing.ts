@@ -1,14 +1,11 @@
-import { createHash } from "node:crypto";
 import type { FrameHead, Framing, ParseHead } from "./speech.ts";
 
 const opcode = { continuation: 0, binary: 2, close: 8 };
 const final = 0x80;
 const normalClosure = 1_000;
 
-/** The key that every client of the torture sends, and its proof (RFC 6455, 4.2.2). */
+/** The key that every client of the torture sends (RFC 6455, 4.2.2). */
 export const webSocketKey = "dG9ydHVyZSB0b3J0dXJlIQ==";
-export const webSocketProof = (key: string): string =>
-  createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 
 /** The frames of one side of a WebSocket: messages of two frames each, and at last one of one (RFC 6455, 5.2). */
 export function webSocketFraming(isClient: boolean): { readonly framing: Framing; readonly parse: ParseHead } {

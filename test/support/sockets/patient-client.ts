@@ -1,4 +1,4 @@
-import { commonBuffer, newSocket } from "../../activator/socket/wire-socket.ts";
+import { commonBuffer, newSocket } from "../../../activator/socket/wire-socket.ts";
 
 /** All bytes that a client is sent until its connection is closed, also those that it reads after its own write has failed. */
 export function sayPatiently(port: number, text: string): Promise<string> {

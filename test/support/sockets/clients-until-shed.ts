@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { eventually } from "./eventually.ts";
-import { dialled, hear, type ProxyPath } from "./proxy-path.ts";
+import { eventually } from "../eventually.ts";
+import { dialled, hear, type ProxyPath } from "../proxy-path.ts";
 
 interface HeardClient {
   readonly client: Socket;
