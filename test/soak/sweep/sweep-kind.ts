@@ -1,6 +1,7 @@
 import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
 import type { TestBed } from "../../sleep/test-bed.ts";
 import type { Names } from "../names.ts";
+import type { Rejections } from "./rejections.ts";
 
 export const timeoutMs = 1_000;
 
@@ -10,6 +11,7 @@ export interface SweepWorld {
   readonly names: Names;
   /** The certificate authority of the sandboxes' own TLS. */
   readonly authority: string;
+  readonly rejections: Rejections;
 }
 
 /** How a case ended: rightly, in one of several ways that are counted, or with a failure. */

@@ -9,6 +9,7 @@ import { workloadPort } from "../../sleep/workload.ts";
 import { seededRandom } from "../../support/seeded-random.ts";
 import { Findings } from "../findings.ts";
 import { Names } from "../names.ts";
+import { Rejections } from "./rejections.ts";
 import { byNamePort, domain, requests } from "./requests.ts";
 import { type SweepKind, type SweepWorld, timeoutMs } from "./sweep-kind.ts";
 import { tunnels } from "./tunnels.ts";
@@ -43,11 +44,13 @@ const podTemplate = { spec: { containers: [{ name: "main", image: "workload", po
 export async function sweep({ say, stepMs, seed }: SweepOptions): Promise<readonly string[]> {
   const findings = new Findings(say);
   const { pair, authority } = await makePair();
+  const rejections = new Rejections();
   await using bed = await TestBed.open({
     activators: 2,
     // Long, so that the leader keeps its lease on a busy machine.
     leaseSeconds: 30,
     activatorFlags: (at) => [`--by-name-bind-address=${at}:${byNamePort}`, `--domain=${domain}`],
+    onActivatorLine: (line) => rejections.hear(line),
     podPrograms: (pod) => [
       ...usualPrograms(pod),
       new GrpcWorkload(pod.uid, pod.ledger),
@@ -56,7 +59,7 @@ export async function sweep({ say, stepMs, seed }: SweepOptions): Promise<readon
   });
   await using names = new Names(bed.client);
   const cases = casesOf(stepMs, seed);
-  const world = { bed, names, authority };
+  const world = { bed, names, authority, rejections };
   const left = cases.values();
   const worker = async () => {
     for (const each of left) await inTime(tryOne(each, world, findings), `${each.name} does not end`, findings);
@@ -98,7 +101,9 @@ async function tryOne({ name, kind, offsetMs }: Case, world: SweepWorld, finding
   await delay(usedMs + timeoutMs + offsetMs - performance.now());
   const { way, wrong } = await ask();
   if (way !== undefined) findings.count(`${kind.name}: ${way}`);
-  if (wrong !== undefined) findings.complain(`${name}: ${wrong}`);
+  if (wrong === undefined) return;
+  const reasons = world.rejections.of(name).join(", ");
+  findings.complain(`${name}: ${wrong}; reasons of rejections: ${reasons || "none"}`);
 }
 
 /** Reports a case that hangs, and goes on without it. */
