@@ -33,10 +33,11 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // Most tests wait for processes and sockets: four workers left two processors unused for a fifth of the time.
     maxWorkers: 6,
-    testTimeout: 15_000,
+    // A test takes milliseconds or a few seconds. On a machine with several times as much work it must not fail.
+    testTimeout: 30_000,
     // A busy machine may need the tool's own limit, which is a second, for nothing at all.
     expect: { poll: { timeout: 10_000, interval: 20 } },
-    hookTimeout: 15_000,
+    hookTimeout: 30_000,
     // Tests start our programs a hundred times: each then starts in half the processor time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url)) },
   },

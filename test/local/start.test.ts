@@ -232,7 +232,7 @@ describe("local mode, when it cannot start", () => {
     } finally {
       squatter.close();
     }
-  }, 30_000);
+  }, 60_000);
 
   it("answers an unknown flag with the usage and status 2, and --help with the usage and status 0", async () => {
     await using local = new LocalMode();
