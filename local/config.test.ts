@@ -6,3 +6,7 @@ it("origins of gRPC-Web need --http2, and a start without it says so", () => {
   expect(() => parseLocalConfig([origins])).toThrow("--grpc-web-origins needs --http2");
   expect(parseLocalConfig([origins, "--http2"])).toMatchObject({ webOrigins: "http://localhost:3000" });
 });
+
+it("a word that is no flag is refused, as by the other programs", () => {
+  expect(() => parseLocalConfig(["--http2", "false"])).toThrow("unexpected argument: false");
+});

@@ -53,9 +53,10 @@ export interface LocalConfig {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
-/** @throws HelpRequested, FlagError like parseFlags. */
+/** @throws HelpRequested, FlagError like parseFlags, and for words that are no flags. */
 export function parseLocalConfig(args: readonly string[]): LocalConfig {
-  const { values } = parseFlags(localFlags, args);
+  const { values, rest } = parseFlags(localFlags, args);
+  if (rest.length > 0) throw new FlagError(rest.map((word) => `unexpected argument: ${word}`).join("\n"));
   if (values["grpc-web-origins"] !== "" && !values.http2) throw new FlagError("--grpc-web-origins needs --http2");
   return toConfig(values);
 }

@@ -199,6 +199,7 @@ describe("the listeners of the activator", () => {
 
   it.each([
     [["--http-bind-address="], /--http-bind-address or --https-bind-address must be given/],
+    [["--http-bind-address=0"], /--http-bind-address or --https-bind-address must be given/],
     [["--https-bind-address=:8443"], /needs --tls-cert-file and --tls-key-file/],
     [["--mtls-mode=required", "--tls-client-ca-file=x"], /needs --https-bind-address/],
     [[...https, "--mtls-mode=optional"], /needs --tls-client-ca-file/],

@@ -119,7 +119,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     collect(() => parseBindAddress(values[name]), undefined);
   const https = collect(() => httpsConfigOf(values), undefined);
   const http = address("http-bind-address");
-  if (!http && values["https-bind-address"] === "" && values["http-bind-address"] === "") {
+  if ([values["http-bind-address"], values["https-bind-address"]].every((text) => text === "" || text === "0")) {
     wrong.push("--http-bind-address or --https-bind-address must be given");
   }
   const authorization: Authorization = values.version
