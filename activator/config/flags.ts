@@ -43,18 +43,21 @@ export const activatorFlags = {
     ":9090",
     "address of the listener for /metrics; empty: only --health-probe-bind-address serves /metrics",
   ),
-  "health-probe-bind-address": flag.string(":8081", "address of the listener for /healthz, /readyz and /metrics"),
+  "health-probe-bind-address": flag.string(
+    ":8081",
+    "address of the listener for /healthz, /readyz and /metrics; must not be empty",
+  ),
   "cluster-domain": flag.string("cluster.local", "DNS domain of the cluster", (v) =>
     plainDomain(v) ? undefined : "must not be empty",
   ),
   "proxy-timeout": flag.duration(
     900_000,
-    "maximum time to hold a request; also how long the sandbox may take to begin its response after the last byte of the request, or to take the next byte of it. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete. Of a gRPC call it limits only the hold",
+    "maximum time that a request is held. Then the maximum time in which the sandbox takes no further byte of the request, or has the whole request and does not begin its response. The header X-Sandbox-Timeout can shorten these. Also the maximum pause of a client within its request, and of both sides within the rest of a request whose response is complete. Of a gRPC call it limits only the hold",
     positive,
   ),
   "response-header-timeout": flag.duration(
     0,
-    "how long the sandbox may take to begin its response after the last byte of the request, or to take the next byte of it, if that is shorter than --proxy-timeout; 0: --proxy-timeout alone; does not apply to gRPC calls",
+    "maximum time in which the sandbox takes no further byte of the request, or has the whole request and does not begin its response, if that is shorter than --proxy-timeout; 0: --proxy-timeout alone; does not apply to gRPC calls",
     notNegative,
   ),
   "shutdown-timeout": flag.duration(
@@ -62,7 +65,11 @@ export const activatorFlags = {
     "after SIGTERM and --drain-settle, how long requests in flight may take to finish. Set terminationGracePeriodSeconds of the Pod to both times plus 15s",
     notNegative,
   ),
-  "max-request-body-bytes": flag.integer(0, "maximum size of a request body in bytes; 0: unlimited", notNegative),
+  "max-request-body-bytes": flag.integer(
+    0,
+    "maximum size of a request body in bytes, or of all that the client sends in a gRPC call; 0: unlimited",
+    notNegative,
+  ),
   "allow-loopback-pod-ip": flag.boolean(
     false,
     "proxy to Pods with loopback addresses; only for a cluster on one machine",
@@ -80,7 +87,7 @@ export const activatorFlags = {
   "upstream-retry-max-delay": flag.duration(800, "longest delay in the sum of --upstream-max-retries", notNegative),
   "authz-mode": flag.string(
     "",
-    "how clients are authorized: allow-all, static-token, scoped-token or tokenreview; empty: static-token if ROUTER_AUTH_TOKEN is set, allow-all if ALLOW_UNAUTHENTICATED_ROUTER is true, else an error",
+    "how clients are authorized: allow-all, static-token (by the token in ROUTER_AUTH_TOKEN), scoped-token or tokenreview; empty: static-token if ROUTER_AUTH_TOKEN is set, allow-all if ALLOW_UNAUTHENTICATED_ROUTER is true, else an error",
     oneOf(authzModes),
   ),
   "authz-tokenreview-ttl": flag.duration(
@@ -188,19 +195,15 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of held requests and TCP connections in this replica; a request counts once for each 8 KiB of its head",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB",
     positive,
   ),
   "held-max-per-namespace": flag.integer(
     5_000,
-    "maximum number of held requests and TCP connections for one namespace in this replica; large heads count as for --held-max-total. If this is below --held-max-total, a namespace gets a place in the last tenth of all places only while it holds fewer places than are free",
+    "as --held-max-total, for one namespace. If this is below --held-max-total, a namespace gets a place in the last tenth of all places only while it holds fewer places than are free",
     positive,
   ),
-  "held-max-per-sandbox": flag.integer(
-    2_000,
-    "maximum number of held requests and TCP connections for one sandbox in this replica; large heads count as for --held-max-total",
-    positive,
-  ),
+  "held-max-per-sandbox": flag.integer(2_000, "as --held-max-total, for one sandbox", positive),
   "wakes-per-second": flag.float(20, "maximum number of wakes per second in one namespace, by this replica", positive),
   "wakes-burst": flag.integer(
     100,
@@ -223,7 +226,7 @@ export const activatorFlags = {
   ),
   "drain-tls-cert-file": flag.string(
     "",
-    "TLS certificate file of the drain listener; reloaded when it changes; required unless --drain-bind-address is a loopback address",
+    "TLS certificate file of the drain listener; reloaded when it changes. This flag, --drain-tls-key-file and --drain-client-ca-file are required together, unless --drain-bind-address is a loopback address",
   ),
   "drain-tls-key-file": flag.string("", "private key file of --drain-tls-cert-file; reloaded when it changes"),
   "drain-client-ca-file": flag.string(

@@ -16,7 +16,7 @@ export interface ScopedTokenSettings {
 export const scopedTokenFlags = {
   "authz-scoped-token-secret-file": flag.string(
     "",
-    "file with the key that signs scoped tokens of version 1: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator",
+    "file with the key that signs scoped tokens of version 1: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator; empty: no token of version 1 is valid",
   ),
   "authz-scoped-token-verification-keys-file": flag.string(
     "",

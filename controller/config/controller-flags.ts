@@ -23,7 +23,10 @@ export const controllerFlags = {
     true,
     "elect a leader, so that only one of several replicas reconciles; without an election, run only one replica",
   ),
-  "leader-election-namespace": flag.string("", "namespace of the Lease; empty: the namespace of the Pod"),
+  "leader-election-namespace": flag.string(
+    "",
+    "namespace of the Lease; empty: the namespace of the Pod; required outside a Pod",
+  ),
   "leader-elect-lease-duration": flag.duration(
     usualLeaseTimes.leaseMs,
     "how long a Lease is valid after its last renewal, in whole seconds",
@@ -36,11 +39,14 @@ export const controllerFlags = {
     usualLeaseTimes.retryMs,
     "interval between attempts to acquire or renew the Lease",
   ),
-  "kube-api-qps": flag.float(-1, "maximum number of requests to the API server per second; 0 or less: unlimited"),
-  "kube-api-burst": flag.integer(10, "number of requests that may come at once, before --kube-api-qps limits them"),
+  "kube-api-qps": flag.float(
+    -1,
+    "maximum number of calls to the API server per second, besides watches and the calls about the Lease; 0 or less: unlimited",
+  ),
+  "kube-api-burst": flag.integer(10, "number of calls that may come at once, before --kube-api-qps limits them"),
   "api-connections": flag.integer(
     1,
-    "the controller opens at most 32 times this many connections for calls to the API server; watches have their own",
+    "the controller opens at most 32 times this many connections for calls to the API server; watches and the Lease have their own",
   ),
   "separate-watch-connection": flag.boolean(
     false,
@@ -63,7 +69,7 @@ export const controllerFlags = {
     false,
     "experimental: have the agents of the nodes keep the memory of sandboxes with suspensionStrategy.type Hibernate; needs the kind MemoryImage and the permission to write it",
   ),
-  "disable-sandbox-events": flag.boolean(false, "do not record events about Sandboxes"),
+  "disable-sandbox-events": flag.boolean(false, "do not record events about Sandboxes and activators"),
 
   "activator-namespace": flag.string(
     "",
@@ -90,7 +96,7 @@ export const controllerFlags = {
   ),
   "tcp-front-ports-per-sandbox": flag.integer(
     32,
-    "maximum number of activator ports for one sandbox; the name of its Service does not lead to its further ports",
+    "maximum number of activator ports that one sandbox uses; with its quarantined ones it has at most twice as many; the name of its Service does not lead to its further ports",
   ),
   "tcp-front-ports-per-namespace": flag.integer(
     5_500,
@@ -109,7 +115,7 @@ export const controllerFlags = {
   ),
   "sandbox-warm-pool-max-batch-size": flag.integer(
     300,
-    "maximum number of sandboxes created or deleted for one pool in one reconcile",
+    "maximum number of sandboxes created, changed or deleted for one pool in one reconcile",
   ),
   "sandbox-warm-pool-replenish-delay": flag.duration(
     0,
@@ -117,11 +123,11 @@ export const controllerFlags = {
   ),
   "sandbox-warm-pool-max-refill-rate": flag.float(
     0,
-    "maximum number of sandboxes created per second for one pool; 0: unlimited",
+    "number of sandboxes created per second for one pool, on average; as many, and at least one, may be created at once; 0: unlimited",
   ),
   "sandbox-warm-pool-readiness-grace-period": flag.duration(
     300_000,
-    "how long an unclaimed sandbox of a pool may take to become Ready before it is replaced; doubles with each round of replacements, up to 1h; a sandbox whose Pod is unschedulable is kept",
+    "time, from when the controller first sees an unclaimed sandbox of a pool, after which the sandbox is replaced if it is not Ready; doubles with each round of replacements, up to 1h; a sandbox whose Pod is unschedulable or has a scheduling gate is kept",
   ),
   "sandbox-warm-pool-unschedulable-recheck-interval": flag.duration(
     60_000,
@@ -168,7 +174,7 @@ export const controllerFlags = {
   ),
   "webhook-cert-dir": flag.string(
     "/tmp/k8s-webhook-server/serving-certs",
-    "with --manage-webhook-certs=false: directory of the certificate of the webhook",
+    "with --manage-webhook-certs=false: directory of the certificate of the webhook; if it has neither tls.crt nor tls.key, cert.pem there with both",
   ),
   "webhook-cert-name": flag.string(
     "tls.crt",
