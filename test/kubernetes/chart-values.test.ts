@@ -378,4 +378,11 @@ describe("the notes of the chart after an install", () => {
     expect(await chartNotes("agent-sandbox-system")).toContain("Host: hello.default.sandbox.localhost");
     expect(await chartNotes("agent-sandbox-system", "activator.domain=")).toContain("X-Sandbox-ID: hello");
   });
+
+  it("offer the test of the chart unless only others can make tokens for it", async () => {
+    const scoped = ["auth.mode=scopedtoken", "auth.scopedToken.existingSecret=keys"];
+    const version2 = ["auth.scopedToken.secretKey=", "auth.scopedToken.verificationKeys=public"];
+    expect(await chartNotes("agent-sandbox-system", ...scoped)).toContain("helm test");
+    expect(await chartNotes("agent-sandbox-system", ...scoped, ...version2)).not.toContain("helm test");
+  });
 });
