@@ -24,7 +24,10 @@ export const migrateFlags = {
     "",
     "rewrite only objects in this namespace; empty: in all namespaces. Whatever the namespace, revert changes the stored version of the whole cluster",
   ),
-  kubeconfig: flag.string("", "path of a kubeconfig; empty: KUBECONFIG, else the Pod's service account"),
+  kubeconfig: flag.string(
+    "",
+    "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
+  ),
 };
 
 /**
