@@ -122,7 +122,10 @@ export const activatorFlags = {
     false,
     "accept HTTP/2 on the HTTP and HTTPS listeners (experimental); if false, clients are answered with HTTP/1.1 only",
   ),
-  "access-log": flag.boolean(true, "write a line to the log for each request and each TCP connection to a sandbox"),
+  "access-log": flag.boolean(
+    true,
+    "write a line to the log for each request and each TCP connection to a sandbox, except requests for /healthz, /readyz and /metrics that get 200; only at the log levels info and debug",
+  ),
   "cache-enabled": flag.boolean(false, withoutMeaning),
   "cache-namespace": flag.string("", withoutMeaning),
   version: flag.boolean(false, "print the version and exit"),
@@ -217,7 +220,7 @@ export const activatorFlags = {
   ),
   "drain-settle": flag.duration(
     5_000,
-    "after SIGTERM, how long new connections are still accepted; on activator ports this time starts when no EndpointSlice lists this replica",
+    "after SIGTERM, how long new connections are still accepted; on activator ports this time starts when no EndpointSlice lists the address in the variable POD_IP, without that variable at once",
     notNegative,
   ),
   "drain-bind-address": flag.string(

@@ -137,7 +137,7 @@ export const controllerFlags = {
   "disable-claim-events": flag.boolean(false, "do not record events about SandboxClaims"),
   "disable-claim-observability-annotations": flag.boolean(
     false,
-    "do not annotate SandboxClaims with the time at which the controller first saw them, nor with their trace context",
+    "do not annotate SandboxClaims with the time at which the controller first saw them, nor with their trace context; the time at which they were first Ready is still annotated",
   ),
   "enable-tracing": flag.boolean(false, `export traces over ${collectorHelp}`),
   "enable-pprof": flag.boolean(false, "serve CPU profiles on the metrics listener: /debug/pprof/profile"),
