@@ -13,7 +13,8 @@ import { Ledger } from "./ledger.ts";
 import { handshakeSeconds } from "./link.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
-import { allSandboxes, rude, specOf, steady } from "./sandboxes.ts";
+import { SandboxTimeline } from "./sandbox-timeline.ts";
+import { allSandboxes, paused, rude, specOf, steady } from "./sandboxes.ts";
 import { StallWatch } from "./stall-watch.ts";
 import type { World } from "./world.ts";
 
@@ -61,8 +62,9 @@ export async function openBed(
   await eventually(() => allSandboxes.every((name) => names.leadsTo(name, [host])), startLimitMs);
   await Promise.all([...steady, ...rude].map((name) => bed.untilReady(name, startLimitMs)));
   const onlyOne = seededRandom(0);
+  const timeline = stack.use(new SandboxTimeline(bed.client, paused));
   const look = async ({ localPort }: { readonly localPort?: number }) =>
-    `stuck: the client at port ${localPort}\n${await socketStates(host).catch(String)}`;
+    `stuck: the client at port ${localPort}\n${await socketStates(host).catch(String)}\n${timeline.text()}`;
   const world: World = {
     ledger,
     http: { host, port: httpPort },
