@@ -50,7 +50,7 @@ export function readAtPace(socket: Readable, first: Pace): (pace: Pace) => void 
 const piecesInOneTurn = 64;
 
 /** The time limit of a handshake and of the first head, set by `--headers-timeout`. */
-export const handshakeSeconds = 2;
+export const handshakeSeconds = 10;
 
 /**
  * Whether a client could not speak before the activator's limit, by its own clock: its process stood still on a busy machine. The

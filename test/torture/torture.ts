@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { expectNoLeak } from "./activator/resource-counts.ts";
+import { endCounts, expectNoLeak } from "./activator/resource-counts.ts";
 import { openBed } from "./bed.ts";
 import { Client } from "./client.ts";
 import type { Findings } from "./findings.ts";
@@ -43,6 +43,8 @@ export async function torture({ seed, clients, kinds, findings, forMs }: Torture
   late.abort();
   for (const client of everyClient) client.expectOver();
   await subject.end();
+  const [activator] = bed.activators;
+  if (!findings.isClean && activator) findings.note(await endCounts(activator).catch(String));
   closeSandboxes();
   for (const came of world.ledger.unexpected) {
     findings.complain("in all", {
