@@ -159,7 +159,7 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
     await Promise.race([stopped, config.leaderElection ? leadership.elected : world.stores.untilFit(signal)]);
     if (signal.aborted) return;
     world.stores.useCore();
-    tools.log.info("caches synced; starting workers");
+    tools.log.info("the stores that Sandboxes need are filled; starting workers");
     const signPermit = await signerOf(config, parts.client, signal);
     await using kinds = startKinds(config, { ...tools, signPermit }, world);
     await Promise.race([stopped, kinds.failed]);

@@ -42,7 +42,7 @@ export function startUpkeep({ name, clock, log, check, firstCheckInMs }: UpkeepO
       return "over";
     };
     const onFailure = (err: unknown, failures: number) => {
-      log.warn({ err, failures }, `sync of ${name} failed; requeued`);
+      log.warn({ err, failures }, `could not check ${name}; retrying`);
       return undefined;
     };
     await repeatUntilDone({ clock, signal, backoff, firstInMs: firstCheckInMs, round: check, onFailure, wait });

@@ -210,7 +210,7 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       else
         log.warn(
           { review },
-          "too many reviews or requests wait, or too many for a client failed or were answered no; rejecting its requests",
+          "no room for a review: too many reviews or requests wait, or too many reviews for one client failed or were answered no; rejecting its request",
         );
     },
   };

@@ -115,7 +115,7 @@ class FollowedClaims implements Claims, Running {
       if (!this.#settled)
         log.info(
           { reason: error.reason },
-          "SandboxClaims cannot be listed, so host names of claims lead nowhere; checking again every minute",
+          "SandboxClaims cannot be listed, so the name of a claim does not lead to its sandbox; checking again every minute",
         );
       this.#settle();
       return absentRecheckMs;

@@ -119,7 +119,7 @@ export class StoreHealth implements Fitness {
       if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
         log.warn(
           { kinds: unseen.map(inShort) },
-          "the API server does not deliver the objects of these kinds; this replica waits for them before it reconciles the kinds that need them, or stands for election",
+          "the API server does not deliver the objects of these kinds; what needs them waits",
         );
       }
       const pause = clock.sleep(checkMs, signal).catch(() => {});

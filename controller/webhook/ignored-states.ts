@@ -18,7 +18,7 @@ export class IgnoredStates {
       registry &&
       new Counter({
         name: "rouse_conversion_ignored_states_total",
-        help: "Times that a conversion left out the annotation with the state of the other API version: it could not be read or used, or all annotations of the object together would have exceeded the API server's limit of 262144 bytes. Each conversion of an object counts.",
+        help: "Times that a conversion left out data of the other API version: an annotation could not be read or used, or held an unknown policy, or all annotations of the object together would have exceeded the API server's limit of 262144 bytes. Each conversion of an object counts.",
         registers: [registry],
       });
   }
@@ -29,7 +29,7 @@ export class IgnoredStates {
     if (!this.#mayLog.asks("ignored")) return;
     this.#log.warn(
       { first, count },
-      "left an annotation out of a converted object: its state of the other API version is unreadable or too large",
+      "a conversion left out data of the other API version: an annotation is unreadable, unknown or does not fit",
     );
   }
 }

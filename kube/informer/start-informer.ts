@@ -110,7 +110,7 @@ class Reflection<T extends KubeObject, I extends string> {
       if (signal.aborted || failure === undefined) continue;
       this.#markTrouble(failure);
       const pauseMs = pauses.failed();
-      log.warn({ err: failure, kind: type.kind, failures: pauses.failures }, "watch failed; retrying");
+      log.warn({ err: failure, kind: type.kind, failures: pauses.failures }, "a list or watch failed; retrying");
       // A server that has expired our version is healthy: the list that it requires needs no pause, but a second one in
       // a row does.
       const mayList = watched && this.#version === undefined && !relisted;

@@ -41,7 +41,7 @@ export function startServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     },
     onFailure: (key, error) => {
       // Retried while the Service exists, and logged once.
-      if (queue.failures(key) === 0) log.warn({ err: error, service: key }, "cannot listen for a Service");
+      if (queue.failures(key) === 0) log.warn({ err: error, service: key }, "cannot listen for a Service; retrying");
     },
   });
   return {

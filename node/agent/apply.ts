@@ -29,7 +29,7 @@ const thawLimitMs = 10_000;
 export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
   const { key, podUID = "", sandbox, tombstone, userSandbox } = observed;
   const { records, store } = parts.doors;
-  parts.log.debug({ image: textOf(key), pod: podUID, step }, "step");
+  parts.log.debug({ image: textOf(key), pod: podUID, step }, "taking a step");
   switch (step) {
     case "capture":
       return await captureOrGiveUp(observed, parts);

@@ -210,7 +210,7 @@ export class PodLife {
       return undefined;
     };
     const onFailure = (err: unknown, failures: number) => {
-      log.warn({ err, uid, failures }, "could not remove a finished Pod; requeued");
+      log.warn({ err, uid, failures }, "could not remove a finished Pod; retrying");
       return undefined;
     };
     await repeatUntilDone({ clock, signal, backoff: deleteBackoff, round, onFailure });
@@ -241,7 +241,7 @@ export class PodLife {
 
   /** An unexpected error in one Pod must not affect the others. */
   #broken(error: unknown): void {
-    this.#services.log.error({ err: error, uid: this.#pod.metadata.uid }, "pod sync failed");
+    this.#services.log.error({ err: error, uid: this.#pod.metadata.uid }, "unexpected error while a Pod ran or ended");
   }
 
   #recordEvent(type: "Normal" | "Warning", reason: string, note: string): void {

@@ -81,7 +81,7 @@ export class StatusWriter {
     const onFailure = (error: unknown, failures: number) => {
       // The Pod is deleted, or another one has its name. The informer will report it.
       if (isOfAnotherObject(error)) this.#stop.abort(error);
-      else log.warn({ err: error, failures }, "could not write the status of a Pod; requeued");
+      else log.warn({ err: error, failures }, "could not write the status of a Pod; retrying");
       return undefined;
     };
     // A change may come between the end of the last round and that of the repetition.

@@ -79,7 +79,7 @@ export class ProcessRecords {
     if (pid === undefined || strays.length === 0) return 0;
     for (const stray of strays) killProcess(stray);
     killGroup(pid, "SIGKILL");
-    log.warn({ pid, program }, "killed a process left by an earlier run");
+    log.warn({ pid, program }, "killed the processes of a container that an earlier run left");
     return strays.length;
   }
 

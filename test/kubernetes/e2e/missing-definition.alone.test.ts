@@ -23,11 +23,11 @@ it("waits for a missing definition, logs it, and starts to work once it exists",
     const ownLease = `--leader-election-namespace=${test.namespace}`;
     const flags = [`--kubeconfig=${inject("kubeconfig")}`, ownLease, "--enable-webhook=false", "--extensions"];
     await using run = startHere("controller", ...flags);
-    const waits = /"kind":"SandboxTemplate".*watch failed; retrying/;
+    const waits = /"kind":"SandboxTemplate".*a list or watch failed; retrying/;
     await eventually(() => waits.test(run.said()));
     expect(run.said()).not.toContain("starting to work");
     await putBack();
-    await eventually(() => run.said().includes("caches synced; starting workers"), 60_000);
+    await eventually(() => run.said().includes("the stores that Sandboxes need are filled; starting workers"), 60_000);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(0);
   } finally {
