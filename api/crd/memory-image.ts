@@ -65,7 +65,7 @@ const durations = object({
 const restore = object({
   durationMs: described("Duration of the restore, in milliseconds.", milliseconds),
   "outcome*": described(
-    "Restored: the processes went on. Failed: gVisor could not restore them. Refused: the shim did not use the memory, because it was missing, incomplete or written by another build of gVisor. In both cases they were started anew.",
+    "Restored: the processes went on. Failed: gVisor could not restore them. Refused: the shim did not use the memory, because it was missing, incomplete, changed or written by another build of gVisor, or because the Pod would have run something else. In both cases they were started anew.",
     oneOf("Restored", "Failed", "Refused"),
   ),
   "podUID*": described("The UID of the new Pod.", uid),
@@ -88,7 +88,7 @@ const status = object({
   ),
   message: described("The reason of the phase, in full.", sentence),
   phase: described(
-    "Capturing: the capture has begun. Captured: the memory is on the disk, and the Pod stays frozen. Failed: there is no memory on the disk, and the Pod runs. Restored: a new Pod has the memory. Lost: the memory was captured, and is gone.",
+    "Capturing: the capture has begun. Captured: the memory is on the disk, and the Pod stays frozen. Failed: there is no memory on the disk; the Pod runs, or was ended. Restored: a new Pod has the memory. Lost: the memory was captured, and is gone.",
     oneOf("Capturing", "Captured", "Failed", "Restored", "Lost"),
   ),
   preflight: described("Whether the Pod can be captured.", preflight),

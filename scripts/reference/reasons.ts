@@ -220,7 +220,7 @@ export const lossMeanings: Meanings<LossReason> = {
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
   RestoreRefused:
-    "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, or the Pod would run something else than the captured one.",
+    "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, the Pod would run something else than the captured one, or the node found no valid signature of the controller for the Pod.",
   NoProvider: "The controller runs without --hibernation now.",
 };
 
