@@ -13,9 +13,9 @@ import { Ledger } from "./ledger.ts";
 import { handshakeSeconds } from "./link.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
-import { SandboxTimeline } from "./sandbox-timeline.ts";
 import { allSandboxes, paused, rude, specOf, steady } from "./sandboxes.ts";
-import { StallWatch } from "./stall-watch.ts";
+import { SandboxTimeline } from "./stall/sandbox-timeline.ts";
+import { StallWatch } from "./stall/stall-watch.ts";
 import type { World } from "./world.ts";
 
 const httpPort = 8080;

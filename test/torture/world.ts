@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Ledger } from "./ledger.ts";
 import { reset, watchLateness } from "./link.ts";
-import type { StallWatch } from "./stall-watch.ts";
+import type { StallWatch } from "./stall/stall-watch.ts";
 
 export interface Address {
   readonly host: string;

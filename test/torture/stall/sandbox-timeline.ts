@@ -1,14 +1,14 @@
-import { podType } from "../../api/kinds/core.ts";
-import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { findCondition } from "../../api/rules/conditions.ts";
-import { sealOf } from "../../api/rules/suspension.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
-import { startInformer } from "../../kube/informer/start-informer.ts";
-import { silentLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
-import { home } from "../sleep/test-bed.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
+import { sealOf } from "../../../api/rules/suspension.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { startInformer } from "../../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { home } from "../../sleep/test-bed.ts";
 
 /** The number of changes that are kept, of all sandboxes together. */
 const changesMax = 400;
