@@ -132,7 +132,7 @@ export const activatorFlags = {
 
   "header-hosts": flag.string(
     "",
-    "hosts, besides those of --domain and NAME.NAMESPACE.svc of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers or a path name the sandbox; requests to any other host are rejected; empty: all hosts",
+    "hosts that the activator serves besides the host names of sandboxes (those of --domain, and NAME.NAMESPACE.svc), separated by commas; on these hosts X-Sandbox headers or a path name the sandbox; requests to any other host are rejected; empty: all hosts are served",
   ),
   "refuse-foreign-pages": flag.boolean(
     false,
@@ -144,7 +144,7 @@ export const activatorFlags = {
   ),
   "service-names": flag.string(
     "sandbox-router-svc",
-    "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers or a path name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",
+    "names of the Services that lead to the activators, separated by commas. On a host SERVICE.NAMESPACE.svc with such a name, X-Sandbox headers or a path name the sandbox, and the activator answers /healthz. On any other host NAME.NAMESPACE.svc, the sandbox is NAME",
   ),
   domain: flag.string(
     "sandbox.localhost",
@@ -178,7 +178,7 @@ export const activatorFlags = {
   ),
   "proxy-protocol-networks": flag.string(
     "",
-    "networks whose connections must begin with a header of the PROXY protocol, version 1 or 2, such as 10.0.0.0/8,fd00::/8,192.0.2.7: on the HTTP and HTTPS listeners, activator ports and the by-name listener. Logs and X-Forwarded-For then show the client that it tells; it decides nothing. From other networks no such header is read; empty: none",
+    "networks whose connections to the HTTP and HTTPS listeners, activator ports and the by-name listener must begin with a header of the PROXY protocol, version 1 or 2; separated by commas, such as 10.0.0.0/8,fd00::/8,192.0.2.7. Logs and X-Forwarded-For then show the client address of that header, and nothing else depends on it. From other networks no such header is read; empty: from none",
   ),
   "keep-alive-timeout": flag.duration(
     120_000,

@@ -63,7 +63,7 @@ export const controllerFlags = {
   ),
   "hibernation-namespace": flag.string(
     "agent-sandbox-system",
-    "namespace of the key that permits Pods to be restored, which is that of the node agents",
+    "with --hibernation: namespace of the key that permits Pods to be restored; the node agents must be in the same namespace",
   ),
   hibernation: flag.boolean(
     false,
