@@ -25,6 +25,7 @@ import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
 import { volumeClaimIndexes } from "./sandbox/volumes/claim-changes.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
 import { imageIndexes } from "./suspension/hibernation/agent-memory.ts";
+import { startNodeAgents } from "./suspension/hibernation/node-agents.ts";
 import { partForRules } from "./suspension/hibernation/pod-rules.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
@@ -38,8 +39,8 @@ export interface InformersOptions {
   readonly trackedOnly: boolean;
   /** Whether there are activators, and so slices that lead to them. */
   readonly tcpFronts: boolean;
-  /** Whether node agents capture memory. */
-  readonly hibernation?: boolean;
+  /** Where the node agents are that capture memory; undefined: none do. */
+  readonly agentNamespace?: string | undefined;
 }
 
 export interface Informers extends SandboxInformers, Running {
@@ -56,7 +57,7 @@ export interface Informers extends SandboxInformers, Running {
 
 /** Starts the informers of all kinds that the controllers read. */
 export function startInformers(options: InformersOptions): Informers {
-  const { client, clock, log, trackedOnly, tcpFronts, hibernation } = options;
+  const { client, clock, log, trackedOnly, tcpFronts, agentNamespace: namespace } = options;
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
@@ -81,7 +82,8 @@ export function startInformers(options: InformersOptions): Informers {
   const slices = tcpFronts
     ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: tcpFrontSelector }))
     : undefined;
-  const images = hibernation
+  const agents = namespace === undefined ? undefined : stack.use(startNodeAgents({ client, clock, log, namespace }));
+  const images = agents
     ? stack.use(
         startInformer<MemoryImage, keyof typeof imageIndexes>({
           ...{ ...base, type: memoryImageType },
@@ -89,7 +91,8 @@ export function startInformers(options: InformersOptions): Informers {
         }),
       )
     : undefined;
-  const all = [sandboxes, pods, services, claims, ...(slices ? [slices] : []), ...(images ? [images] : [])];
+  const some = [slices, images, agents].filter((informer) => informer !== undefined);
+  const all = [sandboxes, pods, services, claims, ...some];
   const failed = firstFailure(...all);
   return {
     sandboxes,
@@ -98,6 +101,7 @@ export function startInformers(options: InformersOptions): Informers {
     claims,
     slices,
     images,
+    agents,
     stores: all,
     failed,
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),

@@ -24,11 +24,7 @@ import { type Informers, startInformers } from "./start-informers.ts";
 import { type Leadership, standForElection } from "./stores/stand-for-election.ts";
 import { registerStoreAges } from "./stores/store-ages.ts";
 import { StoreHealth } from "./stores/store-health.ts";
-import { countDrainCalls } from "./suspension/activators/count-drain-calls.ts";
-import { startDrainCertificates } from "./suspension/activators/drain-certificates.ts";
-import { drainCalls } from "./suspension/activators/drain-client.ts";
-import { startActivatorFinder } from "./suspension/activators/find-activators.ts";
-import { usualSilenceLimitMs } from "./suspension/activators/silence.ts";
+import { reachActivators } from "./suspension/activators/reach-activators.ts";
 import { type MemoryProvider, noProvider } from "./suspension/hibernation/memory-provider.ts";
 import { type Signer, signerOf } from "./suspension/hibernation/signing-key.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
@@ -98,14 +94,17 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const informers = stack.use(
     startInformers({
       ...{ client, clock, log, tcpFronts },
-      ...{ trackedOnly: config.cachesTrackedOnly, hibernation: config.hibernation },
+      ...{
+        trackedOnly: config.cachesTrackedOnly,
+        agentNamespace: config.hibernation ? config.hibernationNamespace : undefined,
+      },
     }),
   );
   shares.follow(informers.pods.store);
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxGauge(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
-  const activators = await findActivators(stack, config, parts);
+  const activators = await reachActivators(stack, config.activators, parts);
   registerCertificateEnds(registry, { webhook: webhook?.certificate, drain: activators?.certificate });
   registerStoreAges(registry, [...informers.stores, ...(extensions?.stores ?? [])]);
   const metrics = config.metrics && stack.use(await serveMetrics(config.metrics, { registry, clock, log }));
@@ -272,29 +271,6 @@ function startExtensionKinds(
     });
     await Promise.race([aborted(signal), kinds.failed]);
   });
-}
-
-/** How the activators are found; undefined if none are configured. */
-interface FoundActivators extends Activators {
-  readonly synced?: Promise<void>;
-  readonly failed?: Promise<never>;
-  /** Ours; PEM. */
-  readonly certificate?: () => string;
-}
-
-async function findActivators(
-  stack: AsyncDisposableStack,
-  { activators: config }: ControllerConfig,
-  { client, clock, log, registry, activators: given }: ControllerParts,
-): Promise<FoundActivators | undefined> {
-  if (given || !config) return given;
-  const certificates = stack.use(await startDrainCertificates({ client, clock, log, namespace: config.namespace }));
-  const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
-  const failed = firstFailure(finder, certificates);
-  const call = countDrainCalls(drainCalls(certificates.current, clock), registry);
-  const { vanishGraceMs, silenceLimitMs = usualSilenceLimitMs } = config;
-  const certificate = () => certificates.current().certificate;
-  return { finder, call, vanishGraceMs, silenceLimitMs, synced: finder.synced, failed, certificate };
 }
 
 const ok = (): Page => ({ contentType: "text/plain", body: "ok" });

@@ -19,6 +19,7 @@ import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import { AgentMemory } from "../suspension/hibernation/agent-memory.ts";
 import type { MemoryProvider } from "../suspension/hibernation/memory-provider.ts";
+import { type NodeAgents, onReadiness } from "../suspension/hibernation/node-agents.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
@@ -39,7 +40,9 @@ export interface SandboxInformers {
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
   /** Undefined: no node agents capture memory. */
-  readonly images?: Informer<MemoryImage, "sandboxUid"> | undefined;
+  readonly images?: Informer<MemoryImage, "sandboxUid" | "node"> | undefined;
+  /** Undefined: the same. */
+  readonly agents?: NodeAgents | undefined;
 }
 
 export interface SandboxControllerOptions {
@@ -144,9 +147,11 @@ function openWriters(stores: DisposableStack, { client, informers, clock, signPe
 /** Node agents keep memory where they are enabled; else whatever was given. */
 function memoryOf(stores: DisposableStack, writers: SandboxWriters, options: SandboxControllerOptions): MemoryProvider {
   const { clock, informers, memory } = options;
-  if (!informers.images || !writers.images) return memory;
+  if (!informers.images || !informers.agents || !writers.images) return memory;
   const { sandboxes, images } = writers;
-  return stores.use(new AgentMemory({ images, store: informers.images.store, sandboxes, clock }));
+  return stores.use(
+    new AgentMemory({ images, store: informers.images.store, agents: informers.agents.store, sandboxes, clock }),
+  );
 }
 
 /**
@@ -166,6 +171,7 @@ function sourcesOf(
     namesakeChanges(informers.services, informers.sandboxes),
     claimChanges(informers.claims, informers.sandboxes),
     ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
+    ...agentChanges(informers),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
     ...[pods, services, claims, ...(images ? [images] : [])].map(
@@ -173,6 +179,13 @@ function sourcesOf(
         children.onForgotten((child) => ownerKeys(child).forEach(enqueue)),
     ),
   ];
+}
+
+/** The sandboxes of a node, when its agent comes or goes: what the agent has answered about them counts, or does not. */
+function agentChanges({ agents, images }: SandboxInformers): readonly Source[] {
+  if (!agents || !images) return [];
+  const ofNode = (nodeName: string) => images.store.by("node", nodeName).flatMap(ownerKeys);
+  return [(enqueue) => onReadiness(agents, (nodeName) => ofNode(nodeName).forEach(enqueue))];
 }
 
 /** Has the watch check every existing sandbox, and each sandbox that changes or whose Pod changes. */

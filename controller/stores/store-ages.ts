@@ -9,7 +9,10 @@ export function registerStoreAges(registry: Registry, stores: readonly WatchedSt
     labelNames: ["kind"],
     registers: [registry],
     collect() {
-      for (const store of stores) this.set({ kind: store.kind }, store.silentMs() / 1_000);
+      // Of two watches of one kind, the older one counts.
+      const ages = new Map<string, number>();
+      for (const store of stores) ages.set(store.kind, Math.max(store.silentMs(), ages.get(store.kind) ?? 0));
+      for (const [kind, silentMs] of ages) this.set({ kind }, silentMs / 1_000);
     },
   });
 }

@@ -198,7 +198,8 @@ export const memoryReasons: Meanings<RefusalReason> = {
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
-  NoAnswer: "The agent of the node has not answered, or there is none on this node.",
+  AgentNotReady: "The node has no agent whose Pod is Ready.",
+  NoAnswer: "The agent of the node has not answered yet.",
   AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
   CaptureFailed:
     "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",

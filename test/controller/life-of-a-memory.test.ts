@@ -4,6 +4,7 @@ import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
 import {
   givenUpAnnotation,
   memoryImageAnnotation,
@@ -17,7 +18,7 @@ import { readSigningKey } from "../../controller/suspension/hibernation/signing-
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { captured, startFakeNodeAgent } from "../support/fakes/fake-node-agent.ts";
+import { agentPod, captured, startFakeNodeAgent } from "../support/fakes/fake-node-agent.ts";
 import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
 import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
 
@@ -45,6 +46,11 @@ const untilAnswered = (lab: SleepLab, podUid: string) =>
 
 const untilTold = (lab: SleepLab, hibernation: unknown) =>
   vi.waitFor(async () => expect((await lab.sandbox()).status?.hibernation).toEqual(hibernation), waiting);
+
+const agentBecomes = ({ client }: SleepLab, ready: "True" | "False") => {
+  const body = { status: { conditions: [{ type: "Ready", status: ready }] } };
+  return client.patch(podType, agentPod, { type: "merge", body }, { subresource: "status" });
+};
 
 const metric = (text: string, series: string): number =>
   Number(
@@ -249,6 +255,37 @@ describe("a capture that leaves no memory", () => {
     await lab.change({ operatingMode: "Suspended" });
     expect((await lab.untilAsleep()).status?.hibernation).toMatchObject({ state: "Stopped", reason: "NoAnswer" });
     expect(agent.captured).toHaveLength(1);
+  });
+
+  it("does not begin if the agent is dead, whatever it has answered", async () => {
+    await using running = await openRunning();
+    const { lab, agent, controller } = running;
+    await agentBecomes(lab, "False");
+    await lab.change({ operatingMode: "Suspended" });
+    const message = "its node has no node agent that is ready";
+    const told = { state: "Stopped", reason: "AgentNotReady", message };
+    expect((await lab.untilAsleep()).status?.hibernation).toEqual(told);
+    expect(agent.captured).toEqual([]);
+    expect(await lab.eventNotes("MemoryNotKept")).toEqual([`Sandbox is suspended without its memory: ${message}`]);
+    const series = 'rouse_hibernation_refusals_total{reason="AgentNotReady",result="Stopped"}';
+    await vi.waitFor(async () => expect(metric(await controller.metrics(), series)).toBe(1), waiting);
+    await lab.change({ operatingMode: "Running" });
+    await untilTold(lab, { lastWake: { mode: "Anew", reason: "AgentNotReady" } });
+  });
+
+  it("does not begin while the agent is dead: a sandbox that is to stay awake says so, until it is back", async () => {
+    const suspensionStrategy = { type: "Hibernate", onFailure: "StayAwake" } as const;
+    await using running = await openRunning({
+      ...{ suspensionStrategy, autoSuspension: { inactivityTimeoutSeconds: 3_600 } },
+    });
+    const { lab } = running;
+    const blocked = async () =>
+      findCondition((await lab.sandbox()).status?.conditions, "AutoSuspensionBlocked")?.message ?? "";
+    await vi.waitFor(async () => expect(await blocked()).toBe(""), waiting);
+    await agentBecomes(lab, "False");
+    await vi.waitFor(async () => expect(await blocked()).toContain("no node agent that is ready"), waiting);
+    await agentBecomes(lab, "True");
+    await vi.waitFor(async () => expect(await blocked()).toBe(""), waiting);
   });
 
   it("that the agent does not end is given up, and a late one is not used", async () => {

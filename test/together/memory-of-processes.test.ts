@@ -12,6 +12,7 @@ import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { parseAgentConfig } from "../../node/agent/config/config.ts";
 import { startAgent } from "../../node/agent/start-agent.ts";
+import { createAgentPod } from "../support/fakes/fake-node-agent.ts";
 import { type LabPod, NodeLab } from "../support/labs/node-lab.ts";
 import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
 
@@ -69,6 +70,7 @@ async function open() {
     "--health-probe-bind-address=0",
   ];
   const config = parseAgentConfig([...flags, ...own]);
+  await createAgentPod(lab.client);
   stack.use(await startAgent(config, { ...base, client: lab.client, registry: new Registry() }));
   stack.use(await lab.startController({ flags: ["--hibernation"] }));
   const containers = [{ name: "main", image: "busybox" }];

@@ -12,7 +12,7 @@ const sandbox = aSandbox();
 const sandboxUID = sandbox.metadata.uid;
 const namespace = sandbox.metadata.namespace ?? "";
 
-function openMemory(images: readonly Stored<MemoryImage>[]) {
+function openMemory(images: readonly Stored<MemoryImage>[], nodesWithAgent = ["node-1"]) {
   const clock = new FakeClock();
   const gone: ((sandbox: Stored<Sandbox>) => void)[] = [];
   const onGone = (listener: (sandbox: Stored<Sandbox>) => void) => {
@@ -21,13 +21,15 @@ function openMemory(images: readonly Stored<MemoryImage>[]) {
   };
   const current = new Map(images.map((image) => [keyOf(image), image]));
   const store = { by: () => images };
-  const memory = new AgentMemory({ images: current, store, sandboxes: { onGone }, clock });
+  const agents = { by: (_: string, node: string) => (nodesWithAgent.includes(node) ? [aPodOf(sandbox)] : []) };
+  const memory = new AgentMemory({ images: current, store, agents, sandboxes: { onGone }, clock });
   return { memory, clock, forget: () => gone.forEach((listener) => void listener(sandbox)) };
 }
 
 const image = (stage: "Preflight" | "Capture", status: MemoryImage["status"] = {}, of = sandboxUID) =>
   anImage({ metadata: { namespace }, spec: { stage, sandboxUID: of }, status });
-const pod = aPodOf(sandbox, { uid: "pod-1", annotations: { [runHashAnnotation]: "hash" } });
+const made = aPodOf(sandbox, { uid: "pod-1", annotations: { [runHashAnnotation]: "hash" } });
+const pod = { ...made, spec: { containers: [], nodeName: "node-1" } };
 
 it("the answer of an agent is that about this very Pod, and nothing is waited for", () => {
   const answered = (status?: MemoryImage["status"]) => openMemory([image("Preflight", status)]).memory.preflight(pod);
@@ -41,6 +43,15 @@ it("the answer of an agent is that about this very Pod, and nothing is waited fo
   expect(memory.preflight(pod)).toMatchObject({ reason: "NoAnswer" });
   expect(memory.preflight(aPodOf(sandbox, { uid: "pod-1" }))).toMatchObject({ reason: "PodTooOld" });
   expect(memory.preflight({ spec: { containers: [] } })).toBeUndefined();
+});
+
+it("the answer of an agent counts only while its node has one that is ready", () => {
+  const answered = [image("Preflight", { preflight: { capturable: true } })];
+  expect(openMemory(answered).memory.preflight(pod)).toBeUndefined();
+  expect(openMemory(answered, ["node-2"]).memory.preflight(pod)).toEqual({
+    reason: "AgentNotReady",
+    message: "its node has no node agent that is ready",
+  });
 });
 
 it("an image of a former sandbox of the same name is none of its own", () => {

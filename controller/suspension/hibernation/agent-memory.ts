@@ -11,16 +11,19 @@ import { ownershipOf } from "../../ownership.ts";
 import { said } from "./capture.ts";
 import { imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
+import { hasReadyAgent } from "./node-agents.ts";
 import { waitsForItsNode } from "./restore.ts";
 
-/** MemoryImages by the Sandbox that they are of. */
+/** MemoryImages by the Sandbox that they are of, and by the node that they are on. */
 export const imageIndexes = {
   sandboxUid: ({ spec }: Stored<MemoryImage>): readonly string[] => [spec.sandboxUID],
+  node: ({ spec }: Stored<MemoryImage>): readonly string[] => [spec.nodeName],
 };
 
 export interface AgentMemoryOptions {
   readonly images: View<MemoryImage>;
   readonly store: Pick<Store<MemoryImage, "sandboxUid">, "by">;
+  readonly agents: Pick<Store<Pod, "readyOn">, "by">;
   readonly sandboxes: Pick<OwnWrites<Sandbox>, "onGone">;
   readonly clock: Clock;
 }
@@ -47,10 +50,12 @@ export class AgentMemory implements MemoryProvider, Disposable {
     return this.#waits.size;
   }
 
-  preflight({ metadata }: AskedPod): MemoryRefusal | undefined {
+  preflight({ metadata, spec }: AskedPod): MemoryRefusal | undefined {
     // Nothing is known about the Pod that a template describes.
     if (metadata?.uid === undefined) return undefined;
     if (metadata.annotations?.[runHashAnnotation] === undefined) return tooOld;
+    // What an agent has answered says nothing once the agent is gone.
+    if (spec?.nodeName !== undefined && !hasReadyAgent(this.#options.agents, spec.nodeName)) return notReady;
     const image = this.#options.images.get(keyFor(metadata.namespace, imageNameOf(metadata.uid)));
     const answer = image?.spec.podUID === metadata.uid ? image.status?.preflight : undefined;
     if (!answer) return noAnswer;
@@ -106,4 +111,5 @@ const tooOld: MemoryRefusal = {
   reason: "PodTooOld",
   message: "the Pod was created before the sandbox was to hibernate, or before hibernation was enabled",
 };
+const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };

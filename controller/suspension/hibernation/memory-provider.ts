@@ -14,6 +14,7 @@ export const refusalReasons = [
   "NoProvider",
   "NoGvisor",
   "PodTooOld",
+  "AgentNotReady",
   "NoAnswer",
   "AgentRefused",
   "CaptureFailed",

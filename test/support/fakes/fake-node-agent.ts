@@ -32,6 +32,16 @@ export const captured: MemoryImageStatus = {
   durations: { freezeMs: 13, writeMs: 70, syncMs: 9, hashMs: 8 },
 };
 
+/** The Pod of the agent, which the kubelet of the test has to make Ready. */
+export const agentPod = { namespace: "agent-sandbox-system", name: "rouse-node-agent-1" };
+
+export function createAgentPod(client: KubeClient): Promise<Stored<Pod>> {
+  const containers = [{ name: "node-agent", image: "rouse" }];
+  const spec = { containers, nodeName: "node-1", serviceAccountName: "rouse-node-agent" };
+  const metadata = { ...agentPod, labels: { app: "rouse-node-agent" } };
+  return client.create(podType, { apiVersion: "v1", kind: "Pod", metadata, spec });
+}
+
 /** The scheduler leaves a Pod with a gate alone. The node is that of all images. */
 const isToBePlaced = ({ metadata, spec }: Stored<Pod>): boolean =>
   metadata.annotations?.[signatureAnnotation] !== undefined && !spec?.nodeName && !spec?.schedulingGates?.length;
@@ -64,6 +74,7 @@ export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
       await Promise.all(work);
     },
   };
+  begin(createAgentPod(client));
   images.onChange(({ current }) => {
     if (!current) return;
     const { stage, podUID } = current.spec;
