@@ -11,7 +11,7 @@ import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
 import { holdLimitMs } from "./connect/hold-limit.ts";
-import { isStartedAnew, podUidNow } from "./connect/started-anew.ts";
+import { howStarted, podUidNow } from "./connect/how-started.ts";
 import { toResponse } from "./failures/error-response.ts";
 import { ActivatorError, toActivatorError } from "./failures/errors-for-clients.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
@@ -183,7 +183,6 @@ function proxyOptions<I extends Incoming>(
 ): ProxyRequestOptions {
   const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
   const { pathRouting } = deps.find;
-  const isAnew = isStartedAnew(routed, deps.cluster, { before, now: upstream.target.podUid });
   return {
     subject,
     byHost,
@@ -192,7 +191,7 @@ function proxyOptions<I extends Incoming>(
     trace: record.trace,
     responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),
     use,
-    started: isAnew ? "anew" : undefined,
+    started: howStarted(routed, deps.cluster, { before, now: upstream.target.podUid }),
     onFirstByte: () => record.firstByte(),
     onOpen(connection) {
       const onEnded = (listener: () => void) => incoming.onEnded(listener);

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { podType } from "../../api/kinds/core.ts";
 import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation } from "../../api/rules/keys.ts";
+import type { Program } from "../../test/support/fakes/tiny-kubelet.ts";
 import { EchoClient, startEchoServer } from "../../test/support/grpc/echo-service.ts";
 import { openHttp2Client } from "../../test/support/http2-client.ts";
 import {
@@ -66,6 +69,39 @@ describe("the first response of a sandbox that is to hibernate", () => {
     using client = new EchoClient(`127.0.0.1:${world.activator.proxyPort}`, host);
     expect((await client.call("Unary", ["one"])).begin?.get("x-rouse-started")).toEqual(["anew"]);
     expect((await client.call("Unary", ["two"])).begin?.get("x-rouse-started")).toEqual([]);
+  });
+});
+
+describe("the first response of a Pod that asked for memory", () => {
+  /** Has the Pod ask for memory before it gets its address, and the node tell what it got. */
+  const askingFor =
+    (world: ActivatorWorld, told: { readonly mode?: "Restored" | "Anew"; readonly podUID?: string }): Program =>
+    async (podIp) => {
+      const { client } = world.api;
+      const at = { namespace: "default", name: "nova" };
+      const annotations = { [memoryImageAnnotation]: "pod-1" };
+      const { metadata } = await client.patch(podType, at, { type: "merge", body: { metadata: { annotations } } });
+      const lastWake = { podUID: metadata.uid, ...told };
+      const body = { status: { hibernation: told.mode && { lastWake } } };
+      await client.patch(sandboxType, at, { type: "merge", body }, { subresource: "status" });
+      return httpProgram(async (_, response) => {
+        // The watch that shows this sandbox has shown the status before.
+        await world.sandbox("later").catch(() => world.awake("later", program));
+        await fetch(world.activator.proxyUrl, { headers: { "X-Sandbox-ID": "later" } });
+        response.end("ok");
+      })(podIp);
+    };
+
+  it.each([
+    ["restored", { mode: "Restored" }],
+    ["anew", { mode: "Anew" }],
+    [null, {}],
+    [null, { mode: "Restored", podUID: "an-earlier-pod" }],
+  ] as const)("says %s where the node tells %j", async (how, told) => {
+    await using world = await open();
+    await world.asleep("nova", (podIp) => askingFor(world, told)(podIp), hibernate);
+    expect(await started(world)).toBe(how);
+    expect(await started(world)).toBeNull();
   });
 });
 

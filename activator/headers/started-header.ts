@@ -3,16 +3,26 @@ import type { HeaderPair } from "../request.ts";
 /** In lower case. Only the activator writes it. */
 export const startedHeader = "x-rouse-started";
 
+/** `restored`: the sandbox goes on with its memory. `anew`: the memory is lost that was to be kept. */
+export type StartedHow = "restored" | "anew";
+
 /** What a client learns about the memory of its sandbox. */
 export interface Started {
-  /** `anew`: the memory is lost that was to be kept. Absent: the request did not wait for a Pod, or no memory was to be kept. */
-  readonly started?: "anew" | undefined;
+  /**
+   * Is asked when the response begins, and returns undefined if it is not known yet. Absent: the request did not wait for a Pod, or no memory was
+   * to be kept.
+   */
+  readonly started?: (() => StartedHow | undefined) | undefined;
 }
 
 /** The fields that a response gets because of it, for clients of HTTP/2. */
-export const startedFields = ({ started }: Started): readonly HeaderPair[] =>
-  started === undefined ? [] : [[startedHeader, started]];
+export function startedFields({ started }: Started): readonly HeaderPair[] {
+  const how = started?.();
+  return how === undefined ? [] : [[startedHeader, how]];
+}
 
 /** The same as a line of HTTP/1.1. */
-export const startedLine = ({ started }: Started): string =>
-  started === undefined ? "" : `X-Rouse-Started: ${started}\r\n`;
+export function startedLine({ started }: Started): string {
+  const how = started?.();
+  return how === undefined ? "" : `X-Rouse-Started: ${how}\r\n`;
+}

@@ -131,6 +131,17 @@ describe("a Sandbox in the activator", () => {
   });
 });
 
+it("of a wake it is kept how it went, with the UID of the Pod, for a sandbox that is to hibernate", () => {
+  const lastWake = { mode: "Restored", podUID: "p1", durationMilliseconds: 5 } as const;
+  const kept = (strategy: SandboxSpec["suspensionStrategy"], wake: object = lastWake) =>
+    slimSandbox(aSandbox({ suspensionStrategy: strategy ?? {} }, {}, { hibernation: { lastWake: wake as never } }))
+      .status;
+  expect(kept({ type: "Hibernate" })?.hibernation).toEqual({ lastWake: { mode: "Restored", podUID: "p1" } });
+  expect(kept({ type: "Stop" })).toEqual({ conditions: [] });
+  expect(kept({ type: "Hibernate" }, { mode: "Anew", reason: "NoProvider" })).toEqual({ conditions: [] });
+  expect(kept({ type: "Hibernate" }, { mode: "Anew", podUID: bulk })).toEqual({ conditions: [] });
+});
+
 it("a Sandbox without required fields is kept, with the default port", () => {
   const { metadata } = aSandbox();
   const spec = { podTemplate: {}, autoSuspension: { busyProbe: {} } };

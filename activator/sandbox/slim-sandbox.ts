@@ -4,6 +4,7 @@ import { apiVersionOf, type ResourceType } from "../../api/kinds/resource-type.t
 import {
   type AutoResume,
   type AutoSuspension,
+  type Hibernation,
   type SandboxSpec,
   type SuspensionStrategy,
   sandboxType,
@@ -36,8 +37,13 @@ export interface SlimSandbox {
     readonly podTemplate: { readonly spec: SlimTemplate };
     readonly suspensionStrategy?: Pick<SuspensionStrategy, "type">;
   };
-  readonly status?: { readonly conditions?: readonly KeptCondition[] };
+  readonly status?: {
+    readonly conditions?: readonly KeptCondition[];
+    readonly hibernation?: { readonly lastWake?: LastWake };
+  };
 }
+
+type LastWake = Pick<NonNullable<Hibernation["lastWake"]>, "mode" | "podUID">;
 
 /** Of the declared ports it has only the default port: a Sandbox may declare tens of thousands. */
 type SlimTemplate = Pick<PodSpec, "hostNetwork"> & { readonly containers: readonly Pick<Container, "ports">[] };
@@ -76,8 +82,20 @@ export function slimSandbox({ metadata, spec, status }: Stored<SlimSandbox>): St
       ...(autoResume && { autoResume: slimAutoResume(autoResume) }),
       ...(type === "Hibernate" && { suspensionStrategy: { type } }),
     },
-    ...(status && { status: { conditions: kept.filter((condition) => condition !== undefined).map(slimCondition) } }),
+    ...(status && {
+      status: {
+        conditions: kept.filter((condition) => condition !== undefined).map(slimCondition),
+        ...(type === "Hibernate" && slimHibernation(status.hibernation)),
+      },
+    }),
   };
+}
+
+/** Only of a Pod that had asked for memory: it is named by its UID. */
+function slimHibernation({ lastWake }: Hibernation = {}): Pick<NonNullable<SlimSandbox["status"]>, "hibernation"> {
+  const { mode, podUID } = lastWake ?? {};
+  if (mode === undefined || podUID === undefined || podUID.length > ownerMax) return {};
+  return { hibernation: { lastWake: { mode, podUID } } };
 }
 
 function slimSandboxMetadata(metadata: Stored<SlimSandbox>["metadata"]): Stored<SlimSandbox>["metadata"] {

@@ -84,7 +84,11 @@ describe("a v1alpha1 Sandbox", () => {
       podIPs: ["10.0.0.1"],
       lastActivityTime: "2026-01-01T00:00:00Z",
       nextSuspensionTime: "2026-01-01T00:01:00Z",
-      hibernation: { state: "Stopped", reason: "NoProvider", lastWake: { mode: "Anew", reason: "NoProvider" } },
+      hibernation: {
+        state: "Stopped",
+        reason: "NoProvider",
+        lastWake: { mode: "Anew", podUID: "p1", reason: "NoProvider" },
+      },
     } as const;
     const converted = toBeta(anAlphaSandbox(shared, status));
     expect(converted.spec).toMatchObject(shared);

@@ -63,6 +63,8 @@ export interface Hibernation {
   readonly durationMilliseconds?: number;
   readonly lastWake?: {
     readonly mode: "Restored" | "Anew";
+    /** Of the Pod that asked for memory. */
+    readonly podUID?: string;
     readonly reason?: string;
     readonly durationMilliseconds?: number;
   };

@@ -3,7 +3,7 @@ import { podType } from "../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type Hibernation, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
 import {
   givenUpAnnotation,
@@ -45,7 +45,13 @@ const untilAnswered = (lab: SleepLab, podUid: string) =>
   }, waiting);
 
 const untilTold = (lab: SleepLab, hibernation: unknown) =>
-  vi.waitFor(async () => expect((await lab.sandbox()).status?.hibernation).toEqual(hibernation), waiting);
+  vi.waitFor(async () => expect(withoutPod((await lab.sandbox()).status?.hibernation)).toEqual(hibernation), waiting);
+
+/** Which Pod it is about. */
+const withoutPod = ({ lastWake, ...rest }: Hibernation = {}): Hibernation => {
+  const { podUID: _, ...wake } = lastWake ?? {};
+  return { ...rest, ...(lastWake && { lastWake: wake as typeof lastWake }) };
+};
 
 const agentBecomes = ({ client }: SleepLab, ready: "True" | "False") => {
   const body = { status: { conditions: [{ type: "Ready", status: ready }] } };
@@ -105,6 +111,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
       expect(next.spec).toMatchObject({ affinity: { nodeAffinity: expect.anything() } });
       await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
       uid = next.metadata.uid;
+      expect((await lab.sandbox()).status?.hibernation?.lastWake?.podUID).toBe(uid);
       // The old image goes, and the new Pod has its own.
       await untilAnswered(lab, uid);
       await vi.waitFor(async () => expect(await images(lab)).toHaveLength(1), waiting);

@@ -128,11 +128,11 @@ describe("a wake whose Pod ends before its node has told what it got", () => {
     const none: SeenPod = { is: "none" };
     expect(at(restoring ?? {}, { pod: none, memory: failed })).toEqual(restoring);
     expect(at(restoring ?? {}, { pod: podOf("pod-3"), memory: failed })).toEqual({
-      lastWake: { mode: "Anew", reason: "RestoreFailed" },
+      lastWake: { mode: "Anew", podUID: "pod-2", reason: "RestoreFailed" },
     });
     const restored = memoryOf({ phase: "Restored", restore: { podUID: "pod-2", outcome: "Restored", durationMs: 4 } });
     expect(at(restoring ?? {}, { pod: podOf("pod-3"), memory: restored })).toEqual({
-      lastWake: { mode: "Restored", durationMilliseconds: 4 },
+      lastWake: { mode: "Restored", podUID: "pod-2", durationMilliseconds: 4 },
     });
   });
 

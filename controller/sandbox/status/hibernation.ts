@@ -112,13 +112,17 @@ const hasLostMemory = ({ sandbox, pod, memory }: SeenMemory): boolean =>
 
 const awake = ({ reason }: Hibernation): Hibernation => ({ lastWake: { mode: "Anew", ...(reason && { reason }) } });
 
-const anew = (reason: LossReason): Hibernation => ({ lastWake: { mode: "Anew", reason } });
+/** `podUID`: of the Pod that has asked for memory; absent: none has. */
+const anew = (reason: LossReason, podUID?: string): Hibernation => ({
+  lastWake: { mode: "Anew", ...(podUID && { podUID }), reason },
+});
 
 type Restore = NonNullable<ReturnType<typeof restoreOf>>;
 
-function wakeFrom({ durationMs, outcome }: Restore): Hibernation {
-  if (outcome !== "Restored") return anew(outcome === "Refused" ? "RestoreRefused" : "RestoreFailed");
-  return { lastWake: { mode: "Restored", ...(durationMs !== undefined && { durationMilliseconds: durationMs }) } };
+function wakeFrom({ durationMs, outcome, podUID }: Restore): Hibernation {
+  if (outcome !== "Restored") return anew(outcome === "Refused" ? "RestoreRefused" : "RestoreFailed", podUID);
+  const took = durationMs === undefined ? {} : { durationMilliseconds: durationMs };
+  return { lastWake: { mode: "Restored", podUID, ...took } };
 }
 
 /** What the node says of a restore into whatever Pod. */
@@ -140,7 +144,9 @@ function woken(seen: SeenMemory & { readonly pod: LivePod }, before: Hibernation
   const restore = image && restoreOf(image, metadata.uid ?? "");
   if (restore) return wakeFrom(restore);
   if (!hasAsked && before?.state === "Restoring") return verdictOf(memory) ?? anew(lossOf(memory));
-  if (!hasAsked && (restoredFrom(metadata) === undefined || spec?.nodeName)) return anew(lossOf(memory));
+  const isAsking = restoredFrom(metadata) !== undefined;
+  if (!hasAsked && !isAsking) return anew(lossOf(memory));
+  if (!hasAsked && spec?.nodeName) return anew(lossOf(memory), metadata.uid);
   // Without a node the Pod may still be replaced, and the memory is where it was.
   return hasAsked && spec?.nodeName ? { ...before, state: "Restoring" } : before;
 }

@@ -76,7 +76,9 @@ const sharedSandboxStatus = (random: SeededRandom) => ({
   serviceFQDN: "nova.lab.svc.cluster.local",
   ...random.maybe(() => ({ podIPs: ["10.0.0.1"] })),
   ...random.maybe(() => ({ lastActivityTime: random.oneOf(times) })),
-  ...random.maybe(() => ({ hibernation: { state: "Stopped" as const, lastWake: { mode: "Anew" as const } } })),
+  ...random.maybe(() => ({
+    hibernation: { state: "Stopped" as const, lastWake: { mode: "Anew" as const, podUID: "p" } },
+  })),
 });
 
 const sharedClaimSpec = (random: SeededRandom) => ({
