@@ -26,7 +26,7 @@ export function errorsPage(): string {
       ["Code", "Why", "What to do"],
       peerRefusals.map((name) => row(name, adviceOn(name, peerAdvice, "peer-advice.ts"))),
     ),
-    "Connections by name, to the listener of `--by-name-bind-address`, have these values besides. Where the table says so, the client gets an alert of TLS or an error of PostgreSQL. Otherwise the connection is reset.",
+    "Connections by name, to the listener of `--by-name-bind-address`, have these values besides. Where the table says so, the client gets an alert of TLS or an error of PostgreSQL. A name that leads to a sandbox that is deleted or expired, or to an unclaimed member of a warm pool, is answered like an unknown name. Otherwise the connection is reset.",
     table(
       ["Code", "Why", "What to do"],
       nameRefusals.map((name) => row(name, adviceOn(name, nameAdvice, "name-advice.ts"))),
