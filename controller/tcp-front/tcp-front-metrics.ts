@@ -33,7 +33,7 @@ const gauges: readonly GaugeOfCounts[] = [
   ],
   [
     "rouse_tcp_front_unconfirmed_ports",
-    "Current number of assigned ports on which an activator has not confirmed a listener.",
+    "Current number of missing confirmations: each activator owes one for each assigned port, that it listens there.",
     (counts) => counts.missing(),
   ],
   [
