@@ -61,7 +61,7 @@ export class AgentMetrics {
     for (const reason of refusedReasons) this.#refused.inc({ reason }, 0);
     new Gauge({
       name: "rouse_node_frozen_pods",
-      help: "Pods of this node that are captured and not deleted yet.",
+      help: "Captured Pods of this node whose deletion has not begun.",
       registers,
       collect() {
         this.set(state.frozen());
