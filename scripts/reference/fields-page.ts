@@ -7,6 +7,7 @@ import {
   policyTemplateAnnotation,
   runHashAnnotation,
   sealedPodAnnotation,
+  signatureAnnotation,
   suspensionCauseAnnotation,
   tcpFrontAnnotation,
   templateGoneAnnotation,
@@ -46,6 +47,11 @@ const annotations = [
     "A hash of what the Pod runs, for hibernation. Written by the controller with --hibernation. It never copies annotations of this group from a template.",
   ],
   [memoryImageAnnotation, "Pod", "The MemoryImage that the Pod is to be restored from. Written by the controller."],
+  [
+    signatureAnnotation,
+    "Pod",
+    "The signature of the controller that permits this Pod to be restored from that MemoryImage. Written by the controller, which then removes the scheduling gate of the same name.",
+  ],
   [
     givenUpAnnotation,
     "MemoryImage",
