@@ -50,7 +50,7 @@ const annotations = [
   [
     signatureAnnotation,
     "Pod",
-    "The signature of the controller that permits this Pod to be restored from that MemoryImage. Written by the controller, which then removes the scheduling gate of the same name.",
+    "The signature of the controller that permits this Pod to be restored from that MemoryImage. Written by the controller, which removes the scheduling gate of the same name in the same write.",
   ],
   [
     givenUpAnnotation,
