@@ -54,7 +54,7 @@ function refusalOfPod({ key, memoryImage, nodeName, pod, podUID }: Observed): Re
   if (!isOfSandbox || pod.metadata.name !== key.pod || pod.spec?.nodeName !== nodeName) {
     return { reason: "ForeignPod", message: "the Pod does not belong to the Sandbox of this image" };
   }
-  if (pod.status?.phase !== "Running") return { reason: "PodNotRunning", message: "the Pod does not run yet" };
+  if (pod.status?.phase !== "Running") return { reason: "PodNotRunning", message: "the Pod does not run" };
   return undefined;
 }
 
