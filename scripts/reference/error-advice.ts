@@ -86,7 +86,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: fixRequest,
   },
   RequestTimedOut: {
-    why: "The request head was not complete within --headers-timeout. Or unfinished heads took too much memory, and the activator closed this connection to free some. Or the client paused within its request body for --proxy-timeout, while the sandbox waited for the rest.",
+    why: "The request head was not complete within --headers-timeout. Or unfinished heads took too much memory, and the activator closed this connection to free some. Or the sandbox waited for the rest of the request body, and the client paused for --proxy-timeout, or --total-timeout was over.",
     what: "Check the network of the client. If it lasts, check rouse_activator_unfinished_heads_shed_total.",
   },
   TargetTooLong: { why: "The request target is longer than 16,384 bytes.", what: fixRequest },
