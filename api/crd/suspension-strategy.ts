@@ -15,7 +15,7 @@ export const suspensionStrategy: JsonSchema = described(
       { ...int32, minimum: 1 },
     ),
     type: described(
-      `Stop: a suspension ends the processes, and their memory is lost. Hibernate: it keeps their memory where the node can do that. Experimental: only with --hibernation of the controller, and an agent on the node. Else onFailure says what happens instead, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
+      `Stop: a suspension ends the processes, and their memory is lost. Hibernate: it keeps their memory where the node can do that. Experimental: only with --hibernation of the controller, and an agent on the node. Otherwise onFailure says what happens, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
       oneOf("Stop", "Hibernate"),
     ),
   }),
