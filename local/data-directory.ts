@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Logger } from "../lib/log/log.ts";
 import { removeOrWarn } from "./disk/removals.ts";
 
@@ -44,13 +44,4 @@ function claim(directory: string): void {
     );
   }
   writeFileSync(file, "local mode keeps its data here, and removes from these folders what it does not need\n");
-}
-
-/** Replaces a file atomically: a reader sees the old text or the new one. The file has `mode` from its creation. */
-export function writeWhole(path: string, text: string, mode: number): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const next = `${path}.new`;
-  rmSync(next, { force: true }); // otherwise the file of a killed process keeps its old mode
-  writeFileSync(next, text, { mode });
-  renameSync(next, path);
 }

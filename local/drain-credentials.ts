@@ -7,9 +7,9 @@ import {
   makeClientCertificate,
   makeServerCertificate,
 } from "../lib/certificates/certificates.ts";
+import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { validityFrom } from "./credentials.ts";
-import { writeWhole } from "./data-directory.ts";
 
 /** What the two sides of the drain port prove to each other. */
 export interface LocalDrainCredentials {

@@ -13,12 +13,13 @@ import { KnownActivators } from "../controller/suspension/activators/activators.
 import { drainCalls } from "../controller/suspension/activators/drain-client.ts";
 import { connectionFor } from "../kube/client/connection.ts";
 import { createKubeClient } from "../kube/client/http-client.ts";
+import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { aborted, firstFailure } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
-import { openDataDirectory, writeWhole } from "./data-directory.ts";
+import { openDataDirectory } from "./data-directory.ts";
 import { demo } from "./demo.ts";
 import { makeDrainCredentials, writeDrainFiles } from "./drain-credentials.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
