@@ -1,9 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isCluster } from "./cluster-directory.ts";
+import { isCluster, removalOrder, removeDirectory } from "./cluster-directory.ts";
 import { layoutOf } from "./layout.ts";
 
 describe("what `down` ends", () => {
@@ -18,5 +18,15 @@ describe("what `down` ends", () => {
     expect(isCluster(layout, folder.path)).toBe(true);
     writeFileSync(layout.marker, "");
     expect(isCluster(layout, undefined)).toBe(true);
+  });
+
+  it("is removed with its mark last, so that an interrupted removal goes on", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-cluster-"));
+    const layout = layoutOf(join(folder.path, "cluster"));
+    mkdirSync(layout.etcd, { recursive: true });
+    writeFileSync(layout.marker, "");
+    expect(removalOrder(["bin", "mark", "var"], "mark")).toEqual(["bin", "var", "mark"]);
+    removeDirectory(layout);
+    expect(existsSync(layout.directory)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { findOwner } from "./bridge.ts";
 import { type Layout, provisionerDirectory } from "./layout.ts";
 
@@ -41,8 +41,16 @@ export function isCluster({ directory, marker }: Layout, owner: string | undefin
   return owner === directory || existsSync(marker);
 }
 
-/** Removes the directory if it is a cluster's. */
+/** The mark comes last. */
+export const removalOrder = (names: readonly string[], mark: string): readonly string[] => [
+  ...names.filter((name) => name !== mark),
+  ...names.filter((name) => name === mark),
+];
+
+/** Removes the directory if it is a cluster's. Its mark goes last: whatever interrupts this, the next `down` goes on. */
 export function removeDirectory({ directory, marker }: Layout): void {
   if (!existsSync(marker)) return;
+  const names = removalOrder(readdirSync(directory), basename(marker));
+  for (const name of names) rmSync(join(directory, name), { recursive: true, force: true });
   rmSync(directory, { recursive: true, force: true });
 }

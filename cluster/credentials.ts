@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import {
   type CertificatePair,
   makeAuthority,
@@ -6,6 +7,8 @@ import {
   makeServerCertificate,
   type Validity,
 } from "../lib/certificates/certificates.ts";
+import { keyFits } from "../lib/certificates/private-key.ts";
+import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Layout } from "./layout.ts";
 import { apiServerUrl, clusterDomain, network, nodeName } from "./network.ts";
@@ -28,8 +31,10 @@ const users: Readonly<Record<string, { readonly commonName: string; readonly org
 export async function makeCredentials(layout: Layout, clock: Clock): Promise<void> {
   const now = clock.now().getTime();
   const validity = { notBefore: new Date(now - dayMs), notAfter: new Date(now + validDays * dayMs) };
-  const make = keeper(layout);
-  const authority = await make("ca", () => makeAuthority("rouse-cluster", validity));
+  const authority = await kept(layout, "ca", keyFits, () => makeAuthority("rouse-cluster", validity));
+  const issuer = new X509Certificate(authority.certificate).publicKey;
+  const isOurs = (pair: CertificatePair) => keyFits(pair) && new X509Certificate(pair.certificate).verify(issuer);
+  const make = (name: string, makePair: () => Promise<CertificatePair>) => kept(layout, name, isOurs, makePair);
   const servers = serverRequests(validity);
   for (const [name, request] of Object.entries(servers)) {
     await make(name, () => makeServerCertificate(authority, request));
@@ -61,23 +66,35 @@ const serverRequests = (validity: Validity) => ({
   "service-accounts": { commonName: "service-accounts", dnsNames: ["unused"], ipAddresses: [], validity },
 });
 
-/** Creates the pair of a name, or reads the existing one. */
-function keeper(layout: Layout) {
-  return async (name: string, make: () => Promise<CertificatePair>): Promise<CertificatePair> => {
-    const certificateFile = layout.pki(`${name}.crt`);
-    const keyFile = layout.pki(`${name}.key`);
-    if (existsSync(certificateFile) && existsSync(keyFile)) {
-      return { certificate: readFileSync(certificateFile, "utf8"), key: readFileSync(keyFile, "utf8") };
-    }
-    const pair = await make();
-    writeSecret(keyFile, pair.key);
-    // Written last: a certificate without its key is created again.
-    writeFileSync(certificateFile, pair.certificate);
-    return pair;
-  };
+/** The pair of that name in the files. It is created if it is missing, or not whole, for example after a power failure. */
+async function kept(
+  layout: Layout,
+  name: string,
+  isRight: (pair: CertificatePair) => boolean,
+  make: () => Promise<CertificatePair>,
+): Promise<CertificatePair> {
+  const certificateFile = layout.pki(`${name}.crt`);
+  const keyFile = layout.pki(`${name}.key`);
+  if (existsSync(certificateFile) && existsSync(keyFile)) {
+    const pair = { certificate: readFileSync(certificateFile, "utf8"), key: readFileSync(keyFile, "utf8") };
+    if (isCertificate(pair.certificate) && isRight(pair)) return pair;
+  }
+  const pair = await make();
+  writeSecret(keyFile, pair.key);
+  // Written last: a certificate without its key is created again.
+  writeWhole(certificateFile, pair.certificate, 0o644);
+  return pair;
 }
 
-const writeSecret = (path: string, text: string) => writeFileSync(path, text, { mode: 0o600 });
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).subject !== "";
+  } catch {
+    return false;
+  }
+}
+
+const writeSecret = (path: string, text: string) => writeWhole(path, text, 0o600);
 
 /** A kubeconfig in JSON, which is valid YAML. */
 function kubeconfig(user: string, authority: string, pair: CertificatePair): string {

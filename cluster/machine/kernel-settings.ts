@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeWhole } from "../../lib/files/write-whole.ts";
 
 const pathOf = (setting: string) => join("/proc/sys", setting);
 
@@ -24,16 +25,17 @@ export function changeKernelSettings(file: string): void {
   if (!existsSync(file)) {
     const settings = [...Object.keys(wanted), ...changedByKubelet].filter((setting) => existsSync(pathOf(setting)));
     const before = settings.map((setting) => [setting, readFileSync(pathOf(setting), "utf8").trim()]);
-    writeFileSync(file, JSON.stringify(Object.fromEntries(before), null, 2));
+    writeWhole(file, JSON.stringify(Object.fromEntries(before), null, 2), 0o644);
   }
   for (const [setting, value] of Object.entries(wanted)) writeFileSync(pathOf(setting), value);
 }
 
-/** Restores the settings from the file. */
+/** Restores the settings from the file. A setting is gone when its kernel module is, for example after a reboot. */
 export function restoreKernelSettings(file: string): void {
   if (!existsSync(file)) return;
   const before: Record<string, string> = JSON.parse(readFileSync(file, "utf8"));
   for (const [setting, value] of Object.entries(before)) {
+    if (!existsSync(pathOf(setting))) continue;
     if (readFileSync(pathOf(setting), "utf8").trim() !== value) writeFileSync(pathOf(setting), value);
   }
 }
