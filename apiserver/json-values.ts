@@ -18,3 +18,12 @@ export function deepFreeze<T>(value: T): T {
 export function sameJson(left: unknown, right: unknown): boolean {
   return isDeepStrictEqual(left, right);
 }
+
+/** The same text for equal values, in whatever order they have their keys. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => (isJsonObject(part) ? withSortedKeys(part) : part));
+}
+
+function withSortedKeys(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).sort(([left], [right]) => (left < right ? -1 : 1)));
+}

@@ -90,6 +90,8 @@ export interface ServedKind {
   readonly deprecationWarning?: string;
   /** True: its objects cannot be written. */
   readonly readOnly?: boolean;
+  /** True: its objects are deleted one by one, never as a collection. */
+  readonly deletedOneByOne?: boolean;
   /** Whether writes to `/status` are separate from writes to the object. */
   readonly hasStatus: boolean;
   readonly scale?: {

@@ -38,6 +38,17 @@ describe("the API server in memory", () => {
     });
   });
 
+  it("deletes no collection of namespaces, and announces no such verb", async () => {
+    await using api = await openMemoryApi();
+    const refused = await fetch(`${api.url}/api/v1/namespaces`, { method: "DELETE" });
+    const { resources } = JSON.parse(await (await fetch(`${api.url}/api/v1`)).text());
+    const verbsOf = (plural: string) => resources.find(({ name }: { name: string }) => name === plural).verbs;
+    expect(refused.status).toBe(405);
+    expect((await api.client.list(namespaceType)).items).toHaveLength(3);
+    expect(verbsOf("namespaces")).not.toContain("deletecollection");
+    expect(verbsOf("pods")).toContain("deletecollection");
+  });
+
   it("accepts only clients with the token, under a loopback name", async () => {
     await using api = await openMemoryApi({ token: "s3cret" });
     expect((await fetch(api.url + configMaps)).status).toBe(401);

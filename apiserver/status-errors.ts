@@ -70,14 +70,30 @@ export const forbidden = (
     ...(causes && { causes }),
   });
 
-/** 422 with one cause for each fault. */
+/** The faults that an error tells, and their characters. A body may have a million, and each of them repeats its rule. */
+const causesMax = 100;
+const causeCharactersMax = 1024 * 1024;
+
+/** The first faults; at least one. */
+function firstOf(all: readonly StatusCause[]): readonly StatusCause[] {
+  let characters = 0;
+  const end = all.findIndex(({ field, message }, index) => {
+    characters += field.length + message.length;
+    return index > 0 && (index === causesMax || characters > causeCharactersMax);
+  });
+  return end < 0 ? all : all.slice(0, end);
+}
+
+/** 422 with a cause for each of the first faults. */
 export function invalid(
   type: Pick<ResourceType, "group" | "kind">,
   name: string,
-  causes: readonly StatusCause[],
+  all: readonly StatusCause[],
 ): StatusError {
+  const causes = firstOf(all);
   const texts = causes.map(({ field, message }) => `${field}: ${message}`);
   const kind = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
+  if (causes.length < all.length) texts.push(`and ${all.length - causes.length} more`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${list}`, {
     ...(name !== "" && { name }),

@@ -41,3 +41,53 @@ it("a Service with 10,000 ports is checked", async () => {
     201,
   );
 });
+
+it("a Pod with 20,000 tolerations is changed", async () => {
+  await using api = await openMemoryApi();
+  const url = `${api.url}/api/v1/namespaces/default/pods`;
+  const tolerations = many((index) => ({ key: `k${index}`, operator: "Exists" }), 20_000);
+  const body = JSON.stringify({
+    metadata: { name: "p" },
+    spec: { containers: [{ name: "c", image: "x" }], tolerations },
+  });
+  await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  const headers = { "content-type": "application/merge-patch+json" };
+  const patch = (change: object) => fetch(`${url}/p`, { method: "PATCH", headers, body: JSON.stringify(change) });
+  expect((await patch({ metadata: { labels: { a: "b" } } })).status).toBe(200);
+  expect((await patch({ spec: { tolerations: tolerations.toReversed().slice(1) } })).status).toBe(422);
+});
+
+it("YAML with 500,000 malformed escapes on one line is rejected, and the line is named", async () => {
+  await using api = await openMemoryApi();
+  const url = `${api.url}/api/v1/namespaces/default/configmaps`;
+  const body = `metadata: {name: a}\ndata:\n  a: "${"\\z".repeat(500_000)}"\n`;
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/yaml" }, body });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    message: expect.stringMatching(/Invalid escape sequence .* at line 3$/),
+  });
+});
+
+it("an object with 100,000 malformed labels is rejected with the first hundred faults, and the number of the others", async () => {
+  await using api = await openMemoryApi();
+  const url = `${api.url}/api/v1/namespaces/default/configmaps`;
+  const labels = Object.fromEntries(many((index) => [`!${index}`, "a"], 100_000));
+  const body = JSON.stringify({ metadata: { name: "a", labels } });
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  const { code, message, details } = JSON.parse(await response.text());
+  expect([code, details.causes.length]).toEqual([422, 100]);
+  expect(message).toMatch(/, and 99900 more\]$/);
+});
+
+it("an object that is being deleted with 40,000 finalizers gets no new one", async () => {
+  await using api = await openMemoryApi();
+  const url = `${api.url}/api/v1/namespaces/default/configmaps`;
+  const finalizers = many((index) => `example.com/f${index}`);
+  const headers = { "content-type": "application/json" };
+  const write = (target: string, method: string, kept: readonly string[]) =>
+    fetch(target, { method, headers, body: JSON.stringify({ metadata: { name: "a", finalizers: kept } }) });
+  await write(url, "POST", finalizers);
+  await fetch(`${url}/a`, { method: "DELETE" });
+  expect((await write(`${url}/a`, "PUT", finalizers.toReversed())).status).toBe(200);
+  expect((await write(`${url}/a`, "PUT", [...finalizers, "example.com/new"])).status).toBe(422);
+});

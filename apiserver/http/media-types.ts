@@ -1,4 +1,4 @@
-import { parse as parseYaml } from "yaml";
+import { parseDocument } from "yaml";
 import { decodeObject } from "../protobuf/decode-object.ts";
 import { badRequest, notAcceptable, unsupportedMediaType } from "../status-errors.ts";
 
@@ -92,7 +92,26 @@ export function parsePatchBody(bytes: Buffer): unknown {
 
 // Aliases can expand a small text to a huge value; no object needs more than a few. The last of equal keys counts, as in JSON: the
 // library would compare each key with all others, which takes minutes for a body of 2 MB.
-const parseYamlText = (text: string): unknown => parseYaml(text, { maxAliasCount: 100, uniqueKeys: false });
+// It would also quote the line of each error, which takes minutes for a long line with many errors.
+function parseYamlText(text: string): unknown {
+  const document = withoutStacks(() =>
+    parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: "error" }),
+  );
+  const [error] = document.errors;
+  if (error) throw new Error(`${error.message} at line ${text.slice(0, error.pos[0]).split("\n").length}`);
+  return document.toJS({ maxAliasCount: 100 });
+}
+
+/** The library makes an error for each fault of a text. The stacks of a million errors take ten times as long as the rest. */
+function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
 
 function parseText(parse: (text: string) => unknown, bytes: Buffer): unknown {
   try {

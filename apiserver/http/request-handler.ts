@@ -1,4 +1,5 @@
 import type { KindRegistry } from "../kind-registry.ts";
+import { verbsOf } from "../kinds/discovery.ts";
 import type { ServerDocuments } from "../kinds/server-documents.ts";
 import type { ServedKind } from "../served-kind.ts";
 import { methodNotAllowed, noSuchResource } from "../status-errors.ts";
@@ -55,9 +56,10 @@ async function handleResource(
     // An object of a namespaced kind can only be created in a namespace.
     const creatable = !kind.type.namespaced || namespace !== undefined;
     if (method === "GET") return resources.list(asked);
-    if (kind.readOnly) throw methodNotAllowed();
-    if (method === "POST" && creatable) return resources.create(asked);
-    if (method === "DELETE" && creatable) return resources.deleteCollection(asked);
+    const verbs = verbsOf(kind);
+    if (method === "POST" && creatable && verbs.includes("create")) return resources.create(asked);
+    if (method === "DELETE" && creatable && verbs.includes("deletecollection"))
+      return resources.deleteCollection(asked);
     throw methodNotAllowed();
   }
   if (kind.type.namespaced && namespace === undefined) throw noSuchResource();

@@ -31,7 +31,11 @@ const objectVerbs = ["create", "delete", "deletecollection", "get", "list", "pat
 const readVerbs = ["get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 
-const verbsOf = ({ readOnly }: ServedKind): readonly string[] => (readOnly ? readVerbs : objectVerbs);
+/** The verbs of a kind, as the server serves and announces them. */
+export function verbsOf({ readOnly, deletedOneByOne }: ServedKind): readonly string[] {
+  if (readOnly) return readVerbs;
+  return deletedOneByOne ? objectVerbs.filter((verb) => verb !== "deletecollection") : objectVerbs;
+}
 
 function subresourcesOf(kind: ServedKind): readonly Resource[] {
   return [

@@ -99,7 +99,8 @@ function ownersTogetherCauses(owners: readonly Owner[]): readonly StatusCause[] 
 
 function finalizerCauses({ finalizers = [] }: ObjectMeta, current: ObjectMeta | undefined): readonly StatusCause[] {
   if (!current?.deletionTimestamp) return [];
-  const added = finalizers.filter((finalizer) => !(current.finalizers ?? []).includes(finalizer));
+  const known = new Set(current.finalizers);
+  const added = finalizers.filter((finalizer) => !known.has(finalizer));
   if (added.length === 0) return [];
   const list = added.map((finalizer) => JSON.stringify(finalizer)).join(", ");
   const why = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`;

@@ -80,3 +80,12 @@ it("a JSON patch moves no value into itself, and applies operations in their ord
     expect(() => jsonPatch({ list: ["a"] }, [{ op: "add", path, value: 1 }])).toThrow(rejected);
   }
 });
+
+it("a JSON patch that moves too many items of a list is rejected, and one that adds at its end is not", () => {
+  const list = Array.from({ length: 300_000 }, (_, index) => index);
+  const patchOf = (operation: object) => Array.from({ length: 200 }, () => operation);
+  expect(() => jsonPatch({ list }, patchOf({ op: "remove", path: "/list/1" }))).toThrow("rejected our request");
+  expect(jsonPatch({ list }, patchOf({ op: "add", path: "/list/-", value: 0 }))).toMatchObject({
+    list: { length: 300_200 },
+  });
+});

@@ -5,6 +5,8 @@ import { badRequest, rejectedRequest, StatusError } from "../status-errors.ts";
 // kube-apiserver's own limits.
 const operationsMax = 10_000;
 const copiedBytesMax = 3 * 1024 * 1024;
+/** An item that is added to a list or removed from it moves those behind it. This many take some tenths of a second. */
+const movedItemsMax = 30_000_000;
 const operations: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
 
 type Change = Exclude<Operation, { op: "test" | "copy" | "move" }>;
@@ -13,7 +15,7 @@ type Change = Exclude<Operation, { op: "test" | "copy" | "move" }>;
  * RFC 6902. The target is not modified.
  *
  * @throws StatusError 400 for a malformed patch, 413 for too many operations, 422 for an operation that cannot be
- * applied, and for copies of more than 3 MiB together.
+ * applied, for copies of more than 3 MiB together, and for changes of lists that move more than 30 million items together.
  */
 export function jsonPatch(target: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw badRequest("error decoding patch: a JSON patch is a list of operations");
@@ -23,13 +25,24 @@ export function jsonPatch(target: unknown, patch: unknown): unknown {
   }
   if (!patch.every(isOperation)) throw rejectedRequest();
   const patched: unknown = structuredClone(target);
-  let copiedBytes = 0;
+  let [copiedBytes, movedItems] = [0, 0];
   for (const operation of patch) {
     // A few copies could double a value until it fills the memory.
     if (operation.op === "copy") copiedBytes += bytesOf(valueAt(patched, operation.from));
-    if (copiedBytes > copiedBytesMax || !isApplied(patched, operation)) throw rejectedRequest();
+    movedItems += movedBy(patched, operation);
+    const isTooMuch = copiedBytes > copiedBytesMax || movedItems > movedItemsMax;
+    if (isTooMuch || !isApplied(patched, operation)) throw rejectedRequest();
   }
   return patched;
+}
+
+/** The items of lists that move when an item before them is added or removed, at most. */
+function movedBy(document: unknown, operation: Operation): number {
+  const { op, path } = operation;
+  if (op === "test" || op === "replace") return 0;
+  const paths = (op === "move" ? [operation.from, path] : [path]).filter((each) => !each.endsWith("/-"));
+  const holders = paths.map((each) => own(document, tokensOf(each).slice(0, -1)));
+  return holders.reduce<number>((sum, holder) => sum + (Array.isArray(holder) ? holder.length : 0), 0);
 }
 
 /** Applies one operation in place. Returns whether that was possible. */

@@ -76,3 +76,19 @@ it("bytes that end too early, or go on for ever, are refused", () => {
   expect(() => decodeObject(sent("Secret", named("a")).subarray(0, -6))).toThrow(RangeError);
   expect(() => decodeObject(Buffer.from([...Buffer.from("k8s\0"), ...Array(12).fill(0xff)]))).toThrow(RangeError);
 });
+
+describe("an object in protobuf with many parts is read in time that grows with their number only:", () => {
+  const count = 15_000;
+  const keys = Array.from({ length: count }, (_, index) => `k${index}`);
+
+  it("a ConfigMap with 15,000 keys, one of them __proto__", () => {
+    const entries = [...keys, "__proto__"].map((key) => message(2, text(1, key), text(2, "x")));
+    const data = decodeObject(sent("ConfigMap", ...entries))?.["data"];
+    expect(Object.keys(data ?? {}).join()).toBe([...keys, "__proto__"].join());
+  });
+
+  it("metadata with 15,000 finalizers", () => {
+    const metadata = message(1, ...keys.map((key) => text(14, key)));
+    expect(decodeObject(sent("Namespace", metadata))).toMatchObject({ metadata: { finalizers: keys } });
+  });
+});

@@ -1,4 +1,4 @@
-import { ownField } from "../../lib/data/own-fields.ts";
+import { ownField, setField } from "../../lib/data/own-fields.ts";
 import { isJsonObject, type JsonObject } from "../json-values.ts";
 import { envelope, type Field, type FieldType, type Message, objectMessages } from "./messages.ts";
 import { wireFields } from "./wire-fields.ts";
@@ -32,9 +32,11 @@ function decodeMessage(message: Message, bytes: Buffer): JsonObject {
 
 function addField(object: Record<string, unknown>, field: Field, wire: bigint | Buffer): void {
   const { name, type, shape } = field;
-  const before = object[name];
   if (shape === "list") {
-    object[name] = [...(Array.isArray(before) ? before : []), decodeValue(type, wire)];
+    const list = object[name] ?? [];
+    if (!Array.isArray(list)) throw new RangeError("a field that is a list and something else");
+    list.push(decodeValue(type, wire));
+    object[name] = list;
     return;
   }
   if (shape === "map") {
@@ -42,12 +44,16 @@ function addField(object: Record<string, unknown>, field: Field, wire: bigint | 
       { 1: { name: "key", type: "string" }, 2: { name: "value", type } },
       bytesOf(wire),
     );
-    object[name] = { ...(isJsonObject(before) ? before : {}), [String(key)]: value ?? "" };
+    const map: Record<string, unknown> = isMap(object[name]) ? object[name] : {};
+    setField(map, String(key), value ?? "");
+    object[name] = map;
     return;
   }
   const value = decodeValue(type, wire);
   if (field.optional || !isZero(value)) object[name] = value;
 }
+
+const isMap = (value: unknown): value is Record<string, unknown> => isJsonObject(value);
 
 /** The value that typed clients write for an unset field. */
 function isZero(value: unknown): boolean {

@@ -14,6 +14,7 @@ export interface BuiltinKind {
   readonly categories?: readonly string[];
   readonly hasStatus?: boolean;
   readonly readOnly?: boolean;
+  readonly deletedOneByOne?: boolean;
   readonly view?: View;
   /** The rule for names, beyond DNS subdomains, which all kinds require. */
   readonly nameRule?: NameRule;
@@ -44,6 +45,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     categories: kind.categories ?? [],
     hasStatus: kind.hasStatus ?? false,
     ...(kind.readOnly && { readOnly: true }),
+    ...(kind.deletedOneByOne && { deletedOneByOne: true }),
     ...(kind.view && { view: kind.view }),
     ...(kind.committed && { committed: kind.committed }),
     columns: kind.columns,

@@ -12,6 +12,8 @@ const namespaceNameLabel = "kubernetes.io/metadata.name";
 
 export const namespaceKind = builtinKind({
   type: namespaceType,
+  // Like kube-apiserver, which has no such verb for namespaces: one mistaken call would delete everything.
+  deletedOneByOne: true,
   shortNames: ["ns"],
   hasStatus: true,
   nameRule: labelName,

@@ -1,6 +1,6 @@
 import type { Container, Pod, PodSpec } from "../../../../api/kinds/core.ts";
 import type { StatusCause } from "../../../../api/kinds/meta.ts";
-import { isJsonObject, sameJson } from "../../../json-values.ts";
+import { canonicalJson, isJsonObject, sameJson } from "../../../json-values.ts";
 import { forbidden } from "../../schema/causes.ts";
 
 const onlyThese =
@@ -33,8 +33,8 @@ function fixed(spec: PodSpec, old: PodSpec): object {
 
 function keepsAll(tolerations: unknown, old: PodSpec): boolean {
   const before = isJsonObject(old) && Array.isArray(old["tolerations"]) ? old["tolerations"] : [];
-  const after = Array.isArray(tolerations) ? tolerations : [];
-  return before.every((toleration) => after.some((one) => sameJson(one, toleration)));
+  const after = new Set((Array.isArray(tolerations) ? tolerations : []).map(canonicalJson));
+  return before.every((toleration) => after.has(canonicalJson(toleration)));
 }
 
 function withoutImage({ image: _image, ...container }: Container): object {
