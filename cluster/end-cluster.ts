@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import { stayAlive } from "../lib/process/stay-alive.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { findOwner, removeBridge, removeProxyRules } from "./bridge.ts";
-import { isCluster, refuseOtherOwner, removeDirectory } from "./cluster-directory.ts";
+import { isCluster, refuseOtherOwner, removeDirectory } from "./directory/cluster-directory.ts";
 import { layoutOf, provisionerDirectory } from "./layout.ts";
 import { killClusterProcesses, removeCgroups } from "./machine/cgroup.ts";
 import { restoreKernelSettings } from "./machine/kernel-settings.ts";

@@ -68,7 +68,7 @@ it("YAML with 500,000 malformed escapes on one line is rejected, and the line is
   });
 });
 
-it("an object with 100,000 malformed labels is rejected with the first hundred faults, and the number of the others", async () => {
+it("an object with 100,000 faults is rejected with the first hundred, and the number of the others", async () => {
   await using api = await openMemoryApi();
   const url = `${api.url}/api/v1/namespaces/default/configmaps`;
   const labels = Object.fromEntries(many((index) => [`!${index}`, "a"], 100_000));

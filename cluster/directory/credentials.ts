@@ -6,12 +6,12 @@ import {
   makeClientCertificate,
   makeServerCertificate,
   type Validity,
-} from "../lib/certificates/certificates.ts";
-import { keyFits } from "../lib/certificates/private-key.ts";
-import { writeWhole } from "../lib/files/write-whole.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Layout } from "./layout.ts";
-import { apiServerUrl, clusterDomain, network, nodeName } from "./network.ts";
+} from "../../lib/certificates/certificates.ts";
+import { keyFits } from "../../lib/certificates/private-key.ts";
+import { writeWhole } from "../../lib/files/write-whole.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Layout } from "../layout.ts";
+import { apiServerUrl, clusterDomain, network, nodeName } from "../network.ts";
 
 const dayMs = 86_400_000;
 // Longer than the life of a test cluster; nothing renews these certificates.

@@ -3,8 +3,8 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { layoutOf } from "../layout.ts";
 import { isCluster, removalOrder, removeDirectory } from "./cluster-directory.ts";
-import { layoutOf } from "./layout.ts";
 
 describe("what `down` ends", () => {
   it("is nothing where no cluster has been, whatever other programs have on this machine", async () => {

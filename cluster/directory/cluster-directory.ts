@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { findOwner } from "./bridge.ts";
-import { type Layout, provisionerDirectory } from "./layout.ts";
+import { findOwner } from "../bridge.ts";
+import { type Layout, provisionerDirectory } from "../layout.ts";
 
 /** The machine has a cluster in another directory, or the directory is not empty and not a cluster's. */
 export class DirectoryRefused extends Error {

@@ -4,9 +4,9 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../lib/time/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { layoutOf } from "../layout.ts";
 import { makeCredentials } from "./credentials.ts";
-import { layoutOf } from "./layout.ts";
 
 describe("the certificates of a cluster", () => {
   it("are created once", async () => {
