@@ -1,7 +1,7 @@
 // `npm run bench:cluster [-- PART...]`: wakes, sandboxes, claims and their memory, on a one-node cluster of this machine.
 import { parseArgs } from "node:util";
 import { bringUp } from "../../cluster/bring-up.ts";
-import { refuseOtherOwner } from "../../cluster/cluster-directory.ts";
+import { refuseOtherOwner } from "../../cluster/directory/cluster-directory.ts";
 import { parseClusterConfig } from "../../cluster/config.ts";
 import { layoutOf } from "../../cluster/layout.ts";
 import { stayAlive } from "../../lib/process/stay-alive.ts";
