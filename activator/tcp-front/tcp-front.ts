@@ -7,7 +7,6 @@ import {
   endpointSliceType,
   portsNamedBy,
   tcpFrontSelector,
-  usualQuarantineMs,
 } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
@@ -81,7 +80,7 @@ export class TcpFront implements Front, Running {
     this.#parts = parts;
     const { client, clock, log, metrics } = parts;
     this.#gate = parts.openGate?.("tcp", () => this.#idleWaiters.ended());
-    this.#vanished = new QuarantinedPorts(clock, this.#ofNamespace);
+    this.#vanished = new QuarantinedPorts(clock, this.#ofNamespace, (ports) => this.#settle(ports));
     this.#listeners = new Listeners({
       ...{ host: options.host, clock, log, onFailure: metrics.listenFailed },
       onConnection: (socket, binding) => this.#accept(socket, binding),
@@ -119,6 +118,7 @@ export class TcpFront implements Front, Running {
   stopAccepting(): void {
     this.#stop.abort(new Error("the activator is shutting down"));
     this.#listeners.close();
+    this.#vanished[Symbol.dispose]();
     this.#gate?.finish();
   }
 
@@ -149,15 +149,13 @@ export class TcpFront implements Front, Running {
       const { uid } = previous.metadata;
       const namesNoMore = (port: number) => !this.#naming(port).some(({ metadata }) => metadata.uid === uid);
       const hasLost = (port: number) => this.#keepers.has(port, previous) && namesNoMore(port);
-      const resting = this.#vanished.note(previous, hasLost);
-      if (resting.length > 0) this.#parts.clock.after(usualQuarantineMs, () => this.#settle(resting));
+      this.#vanished.note(previous, hasLost);
       this.#settle(portsNamedBy(previous));
     }
     if (current) this.#settle(portsNamedBy(current));
   }
 
   #settle(ports: Iterable<number>, hasRoom = this.#hasRoom): void {
-    this.#vanished.endWhatIsOver();
     for (const port of ports) {
       const mayHave = (namespace: string) => hasRoom(port, namespace);
       const binding = portBindingOf(port, this.#keepers.choose(port, this.#naming(port), mayHave));

@@ -2,7 +2,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { ListeningPort } from "../../../api/protocols/drain-protocol.ts";
 import { type EndpointSlice, tcpFrontOf, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
-import type { Clock } from "../../../lib/time/clock.ts";
+import type { Clock, Timer } from "../../../lib/time/clock.ts";
 import type { NamespacePorts } from "./namespace-ports.ts";
 
 type Slice = Stored<EndpointSlice>;
@@ -18,38 +18,49 @@ interface Former {
  * client may still hold an address with that port and would reach another tenant. Kept in memory, for slices that this replica
  * has seen.
  */
-export class QuarantinedPorts {
+export class QuarantinedPorts implements Disposable {
   readonly #clock: Clock;
   readonly #former = new Map<number, Former>();
   readonly #ofNamespace: Pick<NamespacePorts, "add" | "remove">;
+  readonly #onOver: (ports: readonly number[]) => void;
+  /** One for all ports: a slice that is rewritten again and again must not leave one for each time. */
+  #timer: Timer | undefined;
 
-  constructor(clock: Clock, ofNamespace: Pick<NamespacePorts, "add" | "remove">) {
+  /** `onOver` gets the ports whose quarantine is over. */
+  constructor(
+    clock: Clock,
+    ofNamespace: Pick<NamespacePorts, "add" | "remove">,
+    onOver: (ports: readonly number[]) => void,
+  ) {
     this.#clock = clock;
     this.#ofNamespace = ofNamespace;
+    this.#onOver = onOver;
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.cancel();
   }
 
   /**
    * Quarantines the ports of a slice that it has lost: those that belonged to it and that its current content does not name.
-   * Returns the newly quarantined ones.
    */
-  note(previous: Slice, hasLost: (activatorPort: number) => boolean): readonly number[] {
+  note(previous: Slice, hasLost: (activatorPort: number) => boolean): void {
     const front = tcpFrontOf(previous);
-    if (!front) return [];
+    if (!front) return;
     const { sandboxUid } = front;
     const { namespace = "" } = previous.metadata;
     // A port that rests was never opened for this sandbox.
     const isLost = (activatorPort: number) => hasLost(activatorPort) && !this.rests({ activatorPort, sandboxUid });
     const nowMs = this.#clock.ticksMs();
-    this.endWhatIsOver();
     const freed = [...front.ports.map((port) => ({ freedAt: front.freedAt, ...port })), ...(front.freedPorts ?? [])];
-    return freed.flatMap(({ activatorPort, freedAt }) => {
+    for (const { activatorPort, freedAt } of freed) {
       const leftMs = isLost(activatorPort) ? this.#leftMs(freedAt) : 0;
-      if (leftMs <= 0) return [];
+      if (leftMs <= 0) continue;
       this.#end(activatorPort);
       this.#former.set(activatorPort, { sandboxUid, untilMs: nowMs + leftMs });
       this.#ofNamespace.add("quarantined", activatorPort, namespace);
-      return [activatorPort];
-    });
+    }
+    this.#await();
   }
 
   /** Whether a port must not stand for that sandbox yet. */
@@ -58,10 +69,25 @@ export class QuarantinedPorts {
     return former !== undefined && former.sandboxUid !== sandboxUid && former.untilMs > this.#clock.ticksMs();
   }
 
-  /** Counts the ports no more whose quarantine is over. */
-  endWhatIsOver(): void {
+  /** Waits for the end that comes first. */
+  #await(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#former.size === 0) return;
+    const untilMs = this.#former
+      .values()
+      .reduce((least, former) => Math.min(least, former.untilMs), Number.POSITIVE_INFINITY);
+    this.#timer = this.#clock.after(Math.max(0, untilMs - this.#clock.ticksMs()), () => {
+      const over = this.#over();
+      for (const port of over) this.#end(port);
+      this.#await();
+      this.#onOver(over);
+    });
+  }
+
+  #over(): readonly number[] {
     const nowMs = this.#clock.ticksMs();
-    for (const [port, { untilMs }] of this.#former) if (untilMs <= nowMs) this.#end(port);
+    return [...this.#former].filter(([, { untilMs }]) => untilMs <= nowMs).map(([port]) => port);
   }
 
   #end(port: number): void {
