@@ -1,6 +1,6 @@
-import { FlagError, flag, parseFlags } from "../../lib/flags/flags.ts";
+import { FlagError, type FlagValues, flag, parseFlags } from "../../lib/flags/flags.ts";
 
-export type ReleaseAction = "make" | "make and publish" | "check";
+export type ReleaseAction = "make" | "make and publish" | "publish" | "check";
 
 /** What a release is made of and where it goes, read once from the command line. */
 export interface ReleaseConfig {
@@ -13,6 +13,8 @@ export interface ReleaseConfig {
   readonly base: string | undefined;
   /** Undefined: `dist` and the version. */
   readonly out: string | undefined;
+  /** The folder of a release that was made before and is published now; undefined: one is made. */
+  readonly publishOnly: string | undefined;
   /** The path of a private key. */
   readonly signKey: string | undefined;
 }
@@ -30,6 +32,10 @@ export const releaseFlags = {
     false,
     "make the release of the tag twice (without --tag of the checked-out commit, if the tag of its version does not exist yet), compare all bytes, and publish only to a temporary registry on this machine",
   ),
+  "publish-only": flag.string(
+    "",
+    "directory of a release that was made before: verify it with the key, make nothing, and publish what is not yet published",
+  ),
   tag: flag.string("", "tag to release; empty: v and the version of package.json"),
   registry: flag.string(
     placeholder,
@@ -43,7 +49,7 @@ export const releaseFlags = {
   out: flag.string("", "directory of the release, which must not exist; empty: dist/VERSION"),
   "sign-key": flag.string(
     "",
-    "path of the private key (ECDSA P-256, PEM) that signs the checksums; required to publish; empty: no signature",
+    "path of the private key (ECDSA P-256, PEM) that signs the checksums; with --publish-only of the one that signed them; required to publish; empty: no signature",
   ),
 };
 
@@ -54,10 +60,12 @@ export const releaseFlags = {
 export function parseReleaseConfig(args: readonly string[]): ReleaseConfig {
   const { values, given, rest } = parseFlags(releaseFlags, args);
   if (rest.length > 0) throw new FlagError(`unexpected argument: ${rest[0]}`);
-  const dryRun = values["dry-run"];
-  if (dryRun && values.check) throw new FlagError("--dry-run and --check exclude each other");
-  const action = values.check ? "check" : dryRun ? "make" : "make and publish";
-  if (action === "make and publish") {
+  const action = actionOf(values);
+  if (action === "publish") {
+    for (const name of ["tag", "base", "out"] as const)
+      if (values[name] !== "") throw new FlagError(`--publish-only and --${name} exclude each other`);
+  }
+  if (action === "publish" || action === "make and publish") {
     if (!given.has("registry")) throw new FlagError("--registry is required to publish; --dry-run publishes nothing");
     if (values["sign-key"] === "") throw new FlagError("--sign-key is required to publish");
   }
@@ -67,6 +75,16 @@ export function parseReleaseConfig(args: readonly string[]): ReleaseConfig {
     registry: values.registry,
     base: values.base || undefined,
     out: values.out || undefined,
+    publishOnly: values["publish-only"] || undefined,
     signKey: values["sign-key"] || undefined,
   };
+}
+
+function actionOf(values: FlagValues<typeof releaseFlags>): ReleaseAction {
+  const asked: ReleaseAction[] = [];
+  if (values["dry-run"]) asked.push("make");
+  if (values.check) asked.push("check");
+  if (values["publish-only"] !== "") asked.push("publish");
+  if (asked.length > 1) throw new FlagError("--dry-run, --check and --publish-only exclude each other");
+  return asked[0] ?? "make and publish";
 }

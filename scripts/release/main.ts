@@ -6,8 +6,9 @@ import { checkRelease } from "./check-release.ts";
 import { createRun } from "./command.ts";
 import { parseReleaseConfig, type ReleaseConfig, releaseFlags } from "./config.ts";
 import { withInputs } from "./inputs.ts";
-import { makeRelease, type ReleaseTools } from "./make-release.ts";
+import { makeRelease, type Release, type ReleaseTools } from "./make-release.ts";
 import { publishRelease } from "./publish.ts";
+import { readRelease } from "./read-release.ts";
 import { readSigningKey } from "./signature.ts";
 import { findSource } from "./source.ts";
 
@@ -30,10 +31,16 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function release(config: ReleaseConfig): Promise<void> {
-  const { action, registry } = config;
+  const { action, registry, publishOnly } = config;
   // A key that does not serve is better known before everything is made.
   const key = config.signKey === undefined ? undefined : readSigningKey(config.signKey);
   const run = createRun(process.env);
+  if (publishOnly !== undefined && key) {
+    const folder = resolve(publishOnly);
+    const made = readRelease(folder, { key, registry });
+    say(`the release ${made.version} in ${folder} is as it was signed`);
+    return await publishRelease(made, folder, { run, crane: await tool("crane"), say });
+  }
   const source = await findSource({
     repository,
     run,
@@ -55,7 +62,16 @@ async function release(config: ReleaseConfig): Promise<void> {
   const out = resolve(config.out ?? join(repository, "dist", source.version));
   const made = await withInputs(wanted, (inputs) => makeRelease({ inputs, registry, out, key }, tools));
   say(`the release ${source.version} is in ${out}${key === undefined ? ", unsigned" : ""}`);
-  if (action === "make and publish") await publishRelease(made, out, tools);
+  if (action === "make and publish") await publish(made, out, tools);
+}
+
+async function publish(made: Release, out: string, tools: ReleaseTools): Promise<void> {
+  try {
+    await publishRelease(made, out, tools);
+  } catch (error) {
+    say(`the release in ${out} is not published whole. Keep this folder: --publish-only=${out} goes on from it`);
+    throw error;
+  }
 }
 
 async function tool(name: "crane" | "helm"): Promise<string> {

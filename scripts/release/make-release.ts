@@ -50,7 +50,8 @@ export interface Release {
  */
 export async function makeRelease(order: ReleaseOrder, tools: ReleaseTools): Promise<Release> {
   const { out } = order;
-  if (existsSync(out)) throw new Error(`${out} exists already: remove it, or give another folder with --out`);
+  if (existsSync(out))
+    throw new Error(`${out} exists already: remove it, give another with --out, or publish it with --publish-only`);
   mkdirSync(out, { recursive: true });
   using work = temporaryFolder("release");
   try {

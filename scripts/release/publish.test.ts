@@ -6,7 +6,7 @@ import { publishRelease } from "./publish.ts";
 const registry = "registry.example/rouse";
 
 /** A registry behind a crane: each archive is pushed with the digest that the release names. */
-async function publish(published: Map<string, string>, digests: Readonly<Record<string, string>>) {
+async function publish(published: Map<string, string>, digests: Readonly<Record<string, string>>, failsFor?: string) {
   const pushed: string[] = [];
   const run = async (program: string, [command, ...args]: readonly string[]) => {
     if (program !== "crane") return "";
@@ -16,13 +16,14 @@ async function publish(published: Map<string, string>, digests: Readonly<Record<
       if (found === undefined) throw new Error(`crane digest ${image}: MANIFEST_UNKNOWN: manifest unknown`);
       return `${found}\n`;
     }
+    if (image === failsFor) throw new Error("502 Bad Gateway");
     pushed.push(image);
     published.set(image, digests[basename(args[0] ?? "")] ?? "");
     return "";
   };
   const oci = Object.entries(digests).map(([name, digest]) => ({ name, file: `${name}.oci.tar`, digest }));
   const release: Release = { version: "0.1.0", commit: "abc", created: "now", registry, oci };
-  await publishRelease(release, "out", { run, crane: "crane", helm: "helm", say: () => {} });
+  await publishRelease(release, "out", { run, crane: "crane", say: () => {} });
   return pushed;
 }
 
@@ -33,6 +34,13 @@ describe("publishing a release", () => {
   it("pushes what is missing, and leaves what is there", async () => {
     expect(await publish(new Map(), digests)).toEqual([activator, controller]);
     expect(await publish(new Map([[activator, "sha256:a"]]), digests)).toEqual([controller]);
+  });
+
+  it("goes on after a push that failed with what is not there yet", async () => {
+    const published = new Map<string, string>();
+    await expect(publish(published, digests, controller)).rejects.toThrow("502 Bad Gateway");
+    expect([...published.keys()]).toEqual([activator]);
+    expect(await publish(published, digests)).toEqual([controller]);
   });
 
   it("never replaces a published version, and pushes nothing if one name has other content", async () => {

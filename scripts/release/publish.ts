@@ -5,13 +5,16 @@ import type { Release, ReleaseTools } from "./make-release.ts";
 import { type Crane, createCrane } from "./registry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
+type PublishTools = Pick<ReleaseTools, "run" | "crane" | "say">;
+
 /**
  * Pushes the images and the chart of a release to its registry, from the archives in its folder, with the credentials that
- * `docker login` or `helm registry login` left. What is published already is left as it is.
+ * `docker login` or `helm registry login` left. What is published already is left as it is, so a call after a failure goes on
+ * where that ended.
  *
  * @throws when a name of this version has another digest in the registry, before anything is pushed, or afterwards.
  */
-export async function publishRelease(release: Release, folder: string, tools: ReleaseTools): Promise<void> {
+export async function publishRelease(release: Release, folder: string, tools: PublishTools): Promise<void> {
   const crane = createCrane(tools.crane, tools.run);
   using work = temporaryFolder("publish");
   const missing: OciArchive[] = [];
@@ -20,7 +23,10 @@ export async function publishRelease(release: Release, folder: string, tools: Re
     const published = await digestOf(crane, image);
     if (published === undefined) missing.push(archive);
     else if (published === archive.digest) tools.say(`${image}@${published} is published already`);
-    else throw new Error(`${image} is published with the digest ${published}: a release is never replaced`);
+    else
+      throw new Error(
+        `${image} is published with the digest ${published}, not ${archive.digest}: a release is never replaced`,
+      );
   }
   for (const archive of missing) {
     const { name, file, digest } = archive;
