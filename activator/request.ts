@@ -34,6 +34,16 @@ export interface RequestHead {
   readonly isLarge?: boolean;
   /** The bytes that are kept of it until it is sent to a sandbox; absent: few. */
   readonly bytes?: number;
+  /** What is kept of the body; absent: there is none. */
+  readonly keptBody?: KeptBody | undefined;
+}
+
+/** What is kept of a body until something takes it. It grows as the body arrives. */
+export interface KeptBody {
+  /** The memory that it takes. */
+  readonly keptBytes: number;
+  /** Sets the listener for its growth in bytes. It replaces the former listener. */
+  onGrowth(listener: ((bytes: number) => void) | undefined): void;
 }
 
 /** What the head of a call of gRPC says. */

@@ -12,7 +12,7 @@ import type { RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, tokenItself } from "./authorizer.ts";
 import type { Credential } from "./credential.ts";
 import { RecentAnswers } from "./recent-answers.ts";
-import { WaitingHeads } from "./waiting-heads.ts";
+import { WaitingRequests } from "./waiting-requests.ts";
 
 export interface ReviewSettings {
   readonly ttlMs: number;
@@ -83,7 +83,7 @@ class ReviewedTokens implements Authorizer {
   readonly #reviews: ReturnType<typeof reviewTeller>;
   readonly #users: RecentAnswers<Known>;
   readonly #decisions: RecentAnswers<Decision>;
-  readonly #heads = new WaitingHeads();
+  readonly #waiting = new WaitingRequests();
   readonly #callers = new WeakMap<object, Known>();
 
   constructor(settings: ReviewSettings, parts: ReviewParts) {
@@ -133,10 +133,12 @@ class ReviewedTokens implements Authorizer {
       : judge(decision, routed);
   }
 
-  /** Undefined as well if there is no room to keep the head until the answer comes. */
+  /** Undefined as well if there is no room to keep the head, or what arrives of the body, until the answer comes. */
   async #awaited<A>(head: RequestHead, answer: Promise<A | undefined>, review: Review): Promise<A | undefined> {
-    using held = this.#heads.hold(head.peer, head.bytes ?? 0);
-    if (held) return await answer;
+    const { promise: crowded, resolve } = Promise.withResolvers<typeof noRoom>();
+    using held = this.#waiting.hold(head, () => resolve(noRoom));
+    const ending = held ? await Promise.race([answer, crowded]) : noRoom;
+    if (ending !== noRoom) return ending;
     this.#reviews.failed(review, undefined);
     return undefined;
   }
@@ -172,6 +174,8 @@ class ReviewedTokens implements Authorizer {
   }
 }
 
+const noRoom = Symbol("no room to wait");
+
 /** Service accounts of a namespace share: a user who may create one there may create any number. */
 function shareOf({ username = "" }: UserInfo): string | undefined {
   if (username === "") return undefined;
@@ -191,7 +195,7 @@ type Review = "token" | "access";
 function reviewTeller({ registry, clock, log }: ReviewParts) {
   const reviews = new Counter({
     name: "rouse_activator_reviews_total",
-    help: "TokenReviews and SubjectAccessReviews, by outcome: yes, no, failed (no answer of the API server), or crowded (not sent or not waited for: too many were in progress, too many for this client failed or were answered no, or the heads of waiting requests took too much memory).",
+    help: "TokenReviews and SubjectAccessReviews, by outcome: yes, no, failed (no answer of the API server), or crowded (not sent or not waited for: too many were in progress, too many for this client failed or were answered no, or waiting requests took too much memory).",
     labelNames: ["review", "outcome"] as const,
     registers: [registry],
   });

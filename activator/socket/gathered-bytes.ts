@@ -7,6 +7,11 @@ export class GatheredBytes {
     return this.#length;
   }
 
+  /** The memory that is reserved for them. */
+  get capacity(): number {
+    return this.#bytes?.length ?? 0;
+  }
+
   add(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     const before = this.#bytes;

@@ -5,6 +5,7 @@ import {
   type HeaderPair,
   headerValue,
   headerValues,
+  type KeptBody,
   loggedCharactersMax,
   pathOf,
   type RequestHead,
@@ -39,6 +40,7 @@ export class ClientRequest implements RequestHead {
   host: string;
   readonly upgrade: boolean;
   readonly grpc: GrpcCall | undefined;
+  keptBody: KeptBody | undefined;
   /** The protocols that the client may be switched to, in its spelling; empty unless `upgrade`. */
   upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
@@ -50,6 +52,7 @@ export class ClientRequest implements RequestHead {
     this.clientIp = clientIp;
     this.scheme = scheme;
     this.grpc = facts.grpc;
+    this.keptBody = undefined;
     this.protocol = protocolOf(wire, facts);
     this.method = wire.method;
     this.target = wire.path;

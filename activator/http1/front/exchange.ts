@@ -83,6 +83,7 @@ export class Exchange implements Incoming {
     this.connection = connection;
     this.head = head;
     this.body = body;
+    head.keptBody = body;
     this.seenMs = seenMs;
   }
 

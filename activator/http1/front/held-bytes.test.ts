@@ -45,6 +45,18 @@ async function openHolding(loans: BufferLoans) {
 }
 
 describe("the kept bytes of a held request", () => {
+  it("are told as they grow to whoever limits them", async () => {
+    await using front = await openHolding(new BufferLoans(0));
+    const client = await front.say("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 100\r\n\r\n");
+    await eventually(() => front.held.length === 1);
+    const { keptBody } = front.held[0]?.head ?? {};
+    let grown = keptBody?.keptBytes ?? 0;
+    keptBody?.onGrowth((more) => (grown += more));
+    for (const part of [60, 40]) client.write("x".repeat(part));
+    await eventually(() => grown === 100);
+    expect(keptBody?.keptBytes).toBe(100);
+  });
+
   it.each([0, 64])(
     "is at most 16 KiB of its body, though all of it has come: with %i read buffers",
     async (buffers) => {

@@ -1,3 +1,4 @@
+import type { KeptBody } from "../../request.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
 import { BodyFramer } from "../parse/body-framer.ts";
 import { trailerSection } from "../parse/chunk-encoder.ts";
@@ -23,10 +24,11 @@ export interface BodySink {
 }
 
 /** The body of one request: framed and validated as it arrives, and kept in part until there is a sink. */
-export class RequestBody implements BodyParts {
+export class RequestBody implements BodyParts, KeptBody {
   readonly #framer: BodyFramer | undefined;
   #kept: KeptBytes | undefined;
   #keptBytes = 0;
+  #onGrowth: ((bytes: number) => void) | undefined;
   #last = "";
   #sink: BodySink | undefined;
   #place: ReadPlace | undefined;
@@ -54,6 +56,10 @@ export class RequestBody implements BodyParts {
   /** Bytes with framing that are kept for a sink. */
   get keptBytes(): number {
     return this.#keptBytes;
+  }
+
+  onGrowth(listener: ((bytes: number) => void) | undefined): void {
+    this.#onGrowth = listener;
   }
 
   /** Whether it goes to a sink. Only then large reads pay off. */
@@ -90,6 +96,7 @@ export class RequestBody implements BodyParts {
     this.#kept ??= new KeptBytes(readAheadBytesMax);
     this.#kept.add(this.#place, bytes, from, to);
     this.#keptBytes += to - from;
+    this.#onGrowth?.(to - from);
   }
 
   /** The exchange has ended: kept bytes and the rest of the body are dropped. */

@@ -4,6 +4,7 @@ import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
 import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
+import type { KeptBody } from "../../request.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { StreamReader } from "../stream-reader.ts";
 import { turn, turnBytesMax } from "../turn.ts";
@@ -33,7 +34,7 @@ export interface StreamBodyOptions {
  * Only `readOn` lets the client send more than the window. Until then all that arrives fits into the initial window and is gathered in
  * one buffer. Small frames of one turn are passed on together: each write to a sandbox costs a call of the kernel.
  */
-export class StreamBody {
+export class StreamBody implements KeptBody {
   readonly #stream: ServerHttp2Stream;
   /** Unset until the request's head was read: what arrives before is judged then. */
   #options: StreamBodyOptions | undefined;
@@ -45,6 +46,8 @@ export class StreamBody {
   #trailers: FieldSection | undefined;
   #complete: boolean;
   #rawTrailers: RawFields | undefined;
+  #trailerBytes = 0;
+  #onGrowth: ((bytes: number) => void) | undefined;
   #hasEnd = false;
   #isEndTold = false;
   #length = 0;
@@ -62,8 +65,9 @@ export class StreamBody {
 
   #listen(stream: ServerHttp2Stream): void {
     stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
-      this.#reported(textLength(fields));
-      if (this.#sink !== noSink) this.#rawTrailers = fields;
+      const bytes = textLength(fields);
+      this.#reported(bytes);
+      if (this.#sink !== noSink) this.#keepTrailers(fields, bytes);
     });
     stream.on("end", () => {
       this.#hasEnd = true;
@@ -91,6 +95,14 @@ export class StreamBody {
     return this.#length;
   }
 
+  get keptBytes(): number {
+    return this.#gathered.capacity + this.#trailerBytes;
+  }
+
+  onGrowth(listener: ((bytes: number) => void) | undefined): void {
+    this.#onGrowth = listener;
+  }
+
   /** Sends the kept bytes to the sink, and all later ones. */
   pourInto(sink: StreamBodySink): void {
     this.#sink = sink;
@@ -115,6 +127,21 @@ export class StreamBody {
     this.#gathered.take();
     this.#rawTrailers = undefined;
     this.#trailers = undefined;
+    this.#trailerBytes = 0;
+  }
+
+  #keepTrailers(fields: RawFields, bytes: number): void {
+    this.#rawTrailers = fields;
+    this.#trailerBytes = bytes;
+    this.#onGrowth?.(bytes);
+  }
+
+  /** Until there is a sink, or in front of bytes that it does not take yet. */
+  #gather(bytes: Buffer): void {
+    const before = this.#gathered.capacity;
+    this.#gathered.add(bytes);
+    const more = this.#gathered.capacity - before;
+    if (more > 0) this.#onGrowth?.(more);
   }
 
   /** Returns whether the client may send more at once. */
@@ -133,7 +160,7 @@ export class StreamBody {
       if (bytes.length >= joinedBytesMax) return this.#sink.bodyBytes(bytes);
       turn.atEnd(this.#endOfTurn);
     }
-    this.#gathered.add(bytes);
+    this.#gather(bytes);
     if (this.#gathered.length >= turnBytesMax) this.#flush();
   }
 

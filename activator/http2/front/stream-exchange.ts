@@ -82,6 +82,7 @@ export class StreamExchange implements Incoming {
     );
     const { contentLength } = head.wire.facts;
     this.body = body;
+    head.keptBody = body;
     body.begin({ contentLength, onSpoilt: (error) => this.#spoil(error) });
   }
 

@@ -2,7 +2,7 @@ import type { Authorizer, ClusterView } from "../../../activator/authorize/autho
 import { headerCredential } from "../../../activator/authorize/credential.ts";
 import { ActivatorError } from "../../../activator/failures/errors-for-clients.ts";
 import type { Routed } from "../../../activator/find/find.ts";
-import type { HeaderPair, RequestHead } from "../../../activator/request.ts";
+import type { HeaderPair, KeptBody, RequestHead } from "../../../activator/request.ts";
 
 /** A sandbox as a request with headers names it. */
 export const routed: Routed = {
@@ -15,6 +15,7 @@ export interface Asked {
   readonly peer?: string;
   /** The size of the head. */
   readonly bytes?: number;
+  readonly keptBody?: KeptBody;
   readonly target: Routed;
   readonly view: ClusterView;
 }
@@ -22,11 +23,12 @@ export interface Asked {
 /** What an authorizer says to a GET: `allowed`, or the status and the text of its error. */
 export async function verdictOf(
   authorizer: Authorizer,
-  { headers, peer = "", bytes, target, view }: Asked,
+  { headers, peer = "", bytes, keptBody, target, view }: Asked,
 ): Promise<string> {
   const head: RequestHead = {
     ...{ method: "GET", protocol: "HTTP/1.1", target: "/", host: "any", headers, peer, upgrade: false },
     ...(bytes !== undefined && { bytes }),
+    keptBody,
   };
   try {
     await authorizer.authenticate(head, headerCredential(head));
