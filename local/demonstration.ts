@@ -19,6 +19,7 @@ export async function putToSleep(client: KubeClient, clock: Clock, signal: Abort
     const sandbox = await client.get(sandboxType, hello, signal);
     if (isAsleep(sandbox)) return;
     if (sandbox.spec.operatingMode !== "Suspended") {
+      // Without a precondition: what the user creates with this name is part of the demonstration, too.
       await client.patch(sandboxType, hello, { type: "merge", body: { spec: { operatingMode: "Suspended" } } });
     }
     if (clock.ticksMs() > giveUpAtMs) {

@@ -4,6 +4,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import {
   bundleOf,
@@ -13,6 +14,7 @@ import {
   countOf,
   openWebhookApi,
   poolDefinitionName,
+  sandboxDefinitionName,
   secondsUntil,
   secretText,
   trusts,
@@ -22,6 +24,7 @@ import { certificateSecretData } from "./certificate-secret.ts";
 import { makeCertificates } from "./make-certificates.ts";
 import { certificateSecretName, startManagedCertificates } from "./managed-certificates.ts";
 import { settleMs } from "./rotation.ts";
+import { conversionPath, trustAuthorities } from "./trusted-authorities.ts";
 
 const clusterDomain = "cluster.local";
 const start = (client: KubeClient, clock = new FakeClock()) =>
@@ -123,5 +126,50 @@ describe("a change by hand", () => {
     const calls = recording.calls.length;
     await clock.advance(3_600_000);
     expect(recording.calls).toHaveLength(calls);
+  });
+});
+
+describe("a definition that another client changes between the read and the write of a replica", () => {
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const conversion = (bundle: string) => ({
+    strategy: "Webhook",
+    webhook: {
+      clientConfig: { service: { ...webhookService, path: conversionPath }, caBundle: base64(bundle) },
+      conversionReviewVersions: ["v1"],
+    },
+  });
+  const trust = {
+    service: webhookService,
+    caBundle: base64("ours\n"),
+    former: { keptOf: (bundle: string) => (bundle.includes("theirs") ? ["theirs"] : []) },
+  };
+
+  it("keeps the authority that was added", async () => {
+    await using api = await openWebhookApi();
+    await changeConversion(api.client, sandboxDefinitionName, conversion("before\n"));
+    let patches = 0;
+    const client = interceptCalls(api.client, async ({ verb, name }, proceed) => {
+      if (verb !== "patch" || name !== sandboxDefinitionName) return proceed();
+      patches += 1;
+      if (patches === 1) await changeConversion(api.client, sandboxDefinitionName, conversion("theirs\n"));
+      return proceed();
+    });
+    await trustAuthorities(client, trust);
+    expect(await bundleOf(api.client)).toBe("ours\ntheirs\n");
+    expect(patches).toBe(2);
+  });
+
+  it("is given up with a conflict if it changes each time", async () => {
+    await using api = await openWebhookApi();
+    await changeConversion(api.client, sandboxDefinitionName, conversion("before\n"));
+    let patches = 0;
+    const client = interceptCalls(api.client, async ({ verb, name }, proceed) => {
+      if (verb !== "patch" || name !== sandboxDefinitionName) return proceed();
+      patches += 1;
+      await changeConversion(api.client, sandboxDefinitionName, conversion(`before ${patches}\n`));
+      return proceed();
+    });
+    await expect(trustAuthorities(client, trust)).rejects.toMatchObject({ code: 409 });
+    expect(patches).toBe(5);
   });
 });

@@ -110,6 +110,7 @@ function dropLog({ clock, log }: EventRecorderOptions): () => void {
 async function write(client: KubeClient, next: EventWrite, signal: AbortSignal): Promise<void> {
   const { namespace, name = "" } = next.event.metadata;
   if (next.do === "patch") {
+    // Without a precondition: the name is random and ours alone, and an Event is only read. One that has expired is 404.
     const body = { series: next.series };
     await client.patch(eventType, { namespace, name }, { type: "merge", body }, {}, signal);
     return;

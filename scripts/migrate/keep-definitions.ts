@@ -22,6 +22,7 @@ export async function keepDefinitions(
   const problems: string[] = [];
   for (const { name, annotations } of (await definitionsOf(client, signal)).flatMap(unkept)) {
     const line = `${listed(annotations)} of ${name}`;
+    // Without a precondition: whatever definition has this name must be kept, and an installer reads these annotations alone.
     const body = { metadata: { annotations } };
     const result = dryRun
       ? "written"

@@ -71,6 +71,7 @@ function rewrite(
   { metadata: { namespace, name = "" } }: KubeObject,
   { client, at, signal }: Rewriting,
 ): Promise<"written" | "gone" | Error> {
+  // Without a precondition: whatever object has this name is to be stored again, and the patch changes nothing else of it.
   const write = (body: object) => client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal);
   return writeOne(
     () =>

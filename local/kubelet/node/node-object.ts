@@ -46,6 +46,7 @@ async function writeNode(options: NodeObjectOptions, signal: AbortSignal): Promi
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
+  // Without a precondition: whatever Node has this name stands for this machine.
   const patch = { type: "strategic", body: { status: statusOfMachine(options) } } as const;
   await client.patch(nodeType, { name: nodeName }, patch, { subresource: "status" }, signal);
 }
