@@ -17,11 +17,10 @@ export function tableJson(
   );
 }
 
-/** The form of objects in a watch of tables: a table of one row. */
+/** The form of objects in a watch of tables: a table of one row, with the age of now. */
 export function tableEncoding(kind: ServedKind, clock: Clock, query: URLSearchParams): WatchEncoding {
   const includeObject = includeObjectOf(query.get("includeObject"));
   return {
-    name: `table with ${includeObject}`,
     encode: ({ object }) => JSON.stringify(tableOf(kind, [object], { includeObject, now: clock.now() })),
   };
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { configMapType } from "../../api/kinds/core.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { type MemoryApi, openMemoryApi } from "../../test/support/memory-api.ts";
 
 const collection = "/api/v1/namespaces/default/configmaps";
@@ -28,16 +29,21 @@ const touch = ({ client }: MemoryApi, value: string) => {
 
 interface Line {
   readonly type: string;
-  readonly object: { readonly code?: number; readonly metadata: { readonly labels?: Record<string, string> } };
+  readonly object: {
+    readonly code?: number;
+    readonly metadata: { readonly labels?: Record<string, string> };
+    /** Of a table. */
+    readonly rows?: readonly { readonly cells: readonly unknown[] }[];
+  };
 }
 
 const typesOf = (lines: readonly Line[]) => lines.map(({ type }) => type);
 
 /** A watch whose client reads nothing at first, and then as many events as it is asked for. */
-async function openWatch({ url }: MemoryApi, query: string) {
+async function openWatch({ url }: MemoryApi, query: string, accept = "application/json") {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
-  socket.write(`GET ${collection}?${query} HTTP/1.0\r\nhost: ${hostname}:${port}\r\n\r\n`);
+  socket.write(`GET ${collection}?${query} HTTP/1.0\r\nhost: ${hostname}:${port}\r\naccept: ${accept}\r\n\r\n`);
   await once(socket, "readable");
   return {
     async next(count: number): Promise<readonly Line[]> {
@@ -89,4 +95,30 @@ describe("a watch whose client reads its first events slowly", () => {
     const last = (await watch.next(Number.POSITIVE_INFINITY)).at(-1);
     expect(last).toMatchObject({ type: "ERROR", object: { code: 410 } });
   });
+});
+
+describe("a watch with a version of the future", () => {
+  it("that must list so new objects first ends with 504, as a list does", async () => {
+    await using api = await openMemoryApi();
+    await api.client.create(configMapType, { metadata: { name: "c0", namespace: "default" } });
+    const watch = await openWatch(api, `${initial}&resourceVersion=1000000`);
+    const [only, ...rest] = await watch.next(1);
+    expect(only).toMatchObject({ type: "ERROR", object: { code: 504, reason: "Timeout" } });
+    expect(rest).toEqual([]);
+  });
+});
+
+it("a watch of tables shows each age as of now, also of an object that a watch has shown before", async () => {
+  const clock = new FakeClock();
+  await using api = await openMemoryApi({ clock });
+  await api.client.create(configMapType, { metadata: { name: "c0", namespace: "default" } });
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const age = async () => {
+    const watch = await openWatch(api, "watch=1&fieldSelector=metadata.name%3Dc0", accept);
+    const [line] = await watch.next(1);
+    return line?.object.rows?.[0]?.cells.at(-1);
+  };
+  expect(await age()).toBe("0s");
+  await clock.advance(3_600_000);
+  expect(await age()).toBe("60m");
 });

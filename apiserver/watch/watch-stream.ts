@@ -7,13 +7,14 @@ import type { Predicate } from "../http/selectors.ts";
 import { storedResource } from "../kind-registry.ts";
 import { viewOf } from "../objects/views.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { expired, internalError, StatusError } from "../status-errors.ts";
+import { expired, internalError, StatusError, tooLargeResourceVersion } from "../status-errors.ts";
 import type { Commit, Entry, Storage } from "../storage/storage.ts";
 import type { WatchHub } from "./watch-hub.ts";
 
-/** The form of objects in a watch, and its name: watches of one kind and form share the encoding. */
+/** The form of objects in a watch. */
 export interface WatchEncoding {
-  readonly name: string;
+  /** Watches of one kind share what an encoding with a name made. Without: it depends on the time, and each watch makes its own. */
+  readonly name?: string;
   readonly encode: (entry: Entry) => string;
 }
 
@@ -50,10 +51,12 @@ export interface WatchStreamParts {
 
 type EventType = Commit["type"];
 
-// Each event is encoded once for all watches of the same form.
+// Each event is encoded once for all watches of a form with a name.
 const encodedEvents = new WeakMap<Entry, Map<string, string>>();
 
 function eventLine(type: EventType, entry: Entry, encoding: WatchEncoding): string {
+  const encoded = () => `{"type":"${type}","object":${encoding.encode(entry)}}\n`;
+  if (encoding.name === undefined) return encoded();
   let lines = encodedEvents.get(entry);
   if (!lines) {
     lines = new Map();
@@ -62,7 +65,7 @@ function eventLine(type: EventType, entry: Entry, encoding: WatchEncoding): stri
   const name = `${type} ${encoding.name}`;
   let line = lines.get(name);
   if (line === undefined) {
-    line = `{"type":"${type}","object":${encoding.encode(entry)}}\n`;
+    line = encoded();
     lines.set(name, line);
   }
   return line;
@@ -134,7 +137,9 @@ export class WatchStream implements Disposable {
   #linesBefore(resource: string, hub: WatchHub): Iterator<string> {
     const { namespace, resourceVersion, sendInitialEvents } = this.#request;
     if (!sendInitialEvents && resourceVersion) return this.#changes(hub.since(resource, resourceVersion));
-    return this.#existing(this.#storage.list(resource, namespace), this.#versionNow);
+    // As a list that must be so new: its end would be marked with a version that was not reached.
+    if (this.#isFuture) throw tooLargeResourceVersion(resourceVersion ?? 0, this.#storage.version);
+    return this.#existing(this.#storage.list(resource, namespace), this.#storage.version);
   }
 
   *#existing(entries: readonly Entry[], version: number): Generator<string> {
@@ -225,14 +230,18 @@ export class WatchStream implements Disposable {
     });
   }
 
-  /** None while the first events are sent: the client would skip the rest of them. */
+  /**
+   * None while the first events are sent: the client would skip the rest of them. And none before the version that the client asked
+   * for is reached.
+   */
   #bookmark(): void {
     const { bookmarks, sendInitialEvents } = this.#request;
-    if ((bookmarks || sendInitialEvents) && !this.#first) this.#write(this.#bookmarkOf(this.#versionNow));
+    if (!(bookmarks || sendInitialEvents) || this.#first || this.#isFuture) return;
+    this.#write(this.#bookmarkOf(this.#storage.version));
   }
 
-  get #versionNow(): number {
-    return Math.max(this.#storage.version, this.#request.resourceVersion ?? 0);
+  get #isFuture(): boolean {
+    return (this.#request.resourceVersion ?? 0) > this.#storage.version;
   }
 
   #bookmarkOf(version: number, extra: KubeObject["metadata"] = {}): string {

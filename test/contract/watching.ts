@@ -74,6 +74,14 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(seen(event)).toBe("MODIFIED a");
     });
 
+    it("sends no bookmark before a future version is reached", async () => {
+      await using api = await open();
+      const far = Number((await create(api, "a")).metadata.resourceVersion) + 1_000_000;
+      const query = `watch=true&resourceVersion=${far}&timeoutSeconds=1&allowWatchBookmarks=true`;
+      using watch = await api.watch(`${configMapsOf(api)}?${query}`);
+      expect(await watch.next()).toBeUndefined();
+    });
+
     it("ends a watch cleanly after its time, with a bookmark if requested", async () => {
       await using api = await open();
       const { list } = await api.call("GET", configMapsOf(api));

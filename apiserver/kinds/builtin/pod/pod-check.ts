@@ -18,7 +18,13 @@ export function checkPod({ spec }: Pod): readonly StatusCause[] {
     ...checkOneOf("spec.restartPolicy", spec.restartPolicy, restartPolicies),
     ...checkOneOf("spec.dnsPolicy", spec.dnsPolicy, dnsPolicies),
     ...checkSeconds(spec),
+    ...checkGates(spec),
   ];
+}
+
+function checkGates({ nodeName, schedulingGates = [] }: PodSpec): readonly StatusCause[] {
+  if (!nodeName || schedulingGates.length === 0) return [];
+  return [forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")];
 }
 
 function checkContainers(spec: PodSpec): readonly StatusCause[] {

@@ -175,6 +175,27 @@ describe("updates", () => {
   });
 });
 
+describe("scheduling gates", () => {
+  const gates = (...names: readonly string[]) => ({ schedulingGates: names.map((name) => ({ name })) });
+
+  it("keep a Pod from having a node, from its creation on", () => {
+    const refusal = "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared";
+    expect(createComplaints(podKind, pod({ nodeName: "n1", ...gates("a.b/c") }))).toEqual([refusal]);
+    expect(createComplaints(podKind, pod({ nodeName: "n1", schedulingGates: [] }))).toEqual([]);
+    expect(createComplaints(podKind, pod(gates("a.b/c")))).toEqual([]);
+    expect(updateComplaints(podKind, pod(gates("a.b/c")), pod({ nodeName: "n1", ...gates("a.b/c") }))).toEqual([
+      refusal,
+    ]);
+  });
+
+  it("can be removed, and none can be added later", () => {
+    expect(updateComplaints(podKind, pod(gates("a.b/c", "a.b/d")), pod(gates("a.b/d")))).toEqual([]);
+    expect(updateComplaints(podKind, pod(gates("a.b/c")), pod(gates("a.b/c", "a.b/d")))).toEqual([
+      "spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a.b/d'",
+    ]);
+  });
+});
+
 describe("deletion", () => {
   it.each<[string, Pod, number | undefined, number]>([
     ["no node took it", pod(), undefined, 0],

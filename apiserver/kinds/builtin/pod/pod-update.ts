@@ -10,8 +10,23 @@ const onlyThese =
 
 /** Changes of immutable fields of a Pod. */
 export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
-  if (!pod.spec || !old.spec || sameJson(fixed(pod.spec, old.spec), fixed(old.spec, old.spec))) return [];
-  return [forbidden("spec", onlyThese)];
+  if (!pod.spec || !old.spec) return [];
+  const isFixed = sameJson(fixed(pod.spec, old.spec), fixed(old.spec, old.spec));
+  return [...addedGates(pod.spec, old.spec), ...(isFixed ? [] : [forbidden("spec", onlyThese)])];
+}
+
+function addedGates({ schedulingGates = [] }: PodSpec, old: PodSpec): readonly StatusCause[] {
+  const before = new Set(old.schedulingGates?.map(({ name }) => name));
+  return schedulingGates.flatMap(({ name }, index) =>
+    before.has(name)
+      ? []
+      : [
+          forbidden(
+            `spec.schedulingGates[${index}].name`,
+            `only deletion is allowed, but found new scheduling gate '${name}'`,
+          ),
+        ],
+  );
 }
 
 /**
@@ -20,7 +35,7 @@ export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
  */
 function fixed(spec: PodSpec, old: PodSpec): object {
   const { activeDeadlineSeconds: _deadline, containers, initContainers, ...rest } = spec;
-  // Scheduling gates may be removed.
+  // Scheduling gates may be removed. Whether some were added is checked apart.
   const { tolerations, schedulingGates: _gates, ...kept } = rest as typeof rest & { readonly tolerations?: unknown };
   return {
     ...kept,
