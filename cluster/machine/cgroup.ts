@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/time/clock.ts";
+import { processesBelow, removeCgroupsBelow } from "./cgroup-tree.ts";
 
 const root = "/sys/fs/cgroup";
 const name = "rouse";
@@ -34,18 +35,7 @@ export function makeCgroups(): void {
 }
 
 /** The ids of all processes of the cluster: components, containers, and their descendants. */
-function clusterProcesses(): readonly number[] {
-  return below(join(tracking(), name)).flatMap((path) =>
-    readFileSync(join(path, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number),
-  );
-}
-
-/** A cgroup and all its descendants, the deepest first: the order in which they can be removed. */
-function below(path: string): readonly string[] {
-  if (!existsSync(path)) return [];
-  const children = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return [...children.flatMap((child) => below(join(path, child.name))), path];
-}
+const clusterProcesses = (): readonly number[] => processesBelow(join(tracking(), name));
 
 const killLimitMs = 30_000;
 const killEveryMs = 50;
@@ -79,5 +69,5 @@ export const removeCgroups = (): void => removeBelow(name);
 export const removePodCgroups = (): void => removeBelow(join(name, "kubepods"));
 
 function removeBelow(path: string): void {
-  for (const hierarchy of hierarchies()) for (const each of below(join(hierarchy, path))) rmdirSync(each);
+  for (const hierarchy of hierarchies()) removeCgroupsBelow(join(hierarchy, path));
 }
