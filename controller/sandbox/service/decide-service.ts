@@ -4,13 +4,12 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { usesTcpFront } from "../../../api/protocols/tcp-front.ts";
 import { compactPatch, mapPatch } from "../../merge-patch.ts";
 import { ownershipOf } from "../../ownership.ts";
-import { semanticallyEqual } from "../../semantic-equality.ts";
 import type { Action } from "../actions.ts";
 import { isAdoptable, refusalToAdopt } from "../adoption.ts";
 import type { Observed } from "../observed.ts";
 import { trackingLabels } from "../pod-metadata.ts";
 import { isFront, makeService, type ServiceForm, takeOverService } from "./make-service.ts";
-import { frontPorts, servicePorts } from "./service-ports.ts";
+import { frontPorts, hasPorts, servicePorts } from "./service-ports.ts";
 
 /** The three values of `spec.service`: true, false, and absent, which keeps an existing Service. */
 export function decideService(observed: Observed): readonly Action[] {
@@ -113,24 +112,14 @@ function repair(
   return patch ? [{ do: "patchService", service, patch }] : [];
 }
 
-/**
- * Replaces all ports when the fields that the controller sets differ; fields that the server adds (such as nodePort) do
- * not count.
- */
+/** Replaces all ports when the fields that the controller sets differ. */
 function portsPatch(
   sandbox: Stored<Sandbox>,
   service: Stored<Service>,
   form: ServiceForm,
 ): readonly ServicePort[] | undefined {
   const ports = (form === "front" ? frontPorts : servicePorts)(sandbox.spec.podTemplate.spec);
-  return semanticallyEqual((service.spec?.ports ?? []).map(ourPart), ports) ? undefined : ports;
+  return hasPorts(service.spec?.ports ?? [], ports) ? undefined : ports;
 }
-
-const ourPart = ({ name, port, protocol, targetPort }: ServicePort): ServicePort => ({
-  ...(name && { name }),
-  port,
-  protocol: protocol || "TCP",
-  targetPort: targetPort ?? port,
-});
 
 const refuse = (why: string): Action => ({ do: "refuse", part: "service", why, untilChanged: false });

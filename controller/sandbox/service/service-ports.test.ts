@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Container, ContainerPort } from "../../../api/kinds/pod.ts";
-import { servicePorts } from "./service-ports.ts";
+import { frontPorts, hasPorts, servicePorts } from "./service-ports.ts";
 
 const container = (ports: readonly ContainerPort[], more: Partial<Container> = {}): Container => ({
   name: "main",
@@ -48,5 +48,45 @@ describe("the ports of a Service", () => {
     const first = container([{ containerPort: 8080 }]);
     const second = container([{ containerPort: 8080, protocol: "TCP", name: "http" }]);
     expect(named(first, second)).toEqual(["http 8080/TCP"]);
+  });
+
+  it("are made once for a version of a sandbox, however often a pass asks", () => {
+    let reads = 0;
+    const ports = [{ containerPort: 80 }, { containerPort: 53, protocol: "UDP" }];
+    const declaring = {
+      name: "main",
+      get ports() {
+        reads += 1;
+        return ports;
+      },
+    };
+    const spec = { containers: [declaring] };
+    for (let pass = 0; pass < 3; pass += 1)
+      expect([servicePorts(spec).length, frontPorts(spec).length]).toEqual([2, 1]);
+    expect(reads).toBe(1);
+    expect(servicePorts({ containers: [container(ports)] })).toEqual(servicePorts(spec));
+  });
+});
+
+describe("the ports that a Service has", () => {
+  const wanted = servicePorts({ containers: [container([{ containerPort: 80, name: "http" }])] });
+
+  it.each([
+    [{ name: "http", port: 80, protocol: "TCP", targetPort: 80, nodePort: 30_080 }],
+    [{ name: "http", port: 80 }],
+    [{ name: "http", port: 80, protocol: "" }],
+  ])("are those that it should have, whatever the server adds or leaves out: %j", (port) => {
+    expect(hasPorts([port], wanted)).toBe(true);
+  });
+
+  it.each([
+    [[]],
+    [[{ port: 80 }]],
+    [[{ name: "http", port: 81 }]],
+    [[{ name: "http", port: 80, protocol: "UDP" }]],
+    [[{ name: "http", port: 80, targetPort: "http" }]],
+    [[...wanted, ...wanted]],
+  ])("are others if one differs: %j", (ports) => {
+    expect(hasPorts(ports, wanted)).toBe(false);
   });
 });

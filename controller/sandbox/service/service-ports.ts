@@ -10,10 +10,33 @@ interface Wanted {
 }
 
 /**
- * The ports of the Service in front of a Pod: one for each port and protocol of its containers and sidecars, ordered,
- * each with a different name.
+ * By Pod spec; each version of an object has another one. A pass asks several times, and many passes see one version. A Pod may declare
+ * tens of thousands of ports, whose names take a tenth of a second.
  */
-export function servicePorts(spec: PodSpec): readonly ServicePort[] {
+const portsOf = new WeakMap<PodSpec, ServicePorts>();
+
+interface ServicePorts {
+  readonly all: readonly ServicePort[];
+  readonly tcp: readonly ServicePort[];
+}
+
+/**
+ * The ports of the Service in front of a Pod: one for each port and protocol of its containers and sidecars, ordered,
+ * each with a different name. The same list for the same spec.
+ */
+export const servicePorts = (spec: PodSpec): readonly ServicePort[] => known(spec).all;
+
+function known(spec: PodSpec): ServicePorts {
+  let ports = portsOf.get(spec);
+  if (!ports) {
+    const all = makePorts(spec);
+    ports = { all, tcp: all.filter(({ protocol }) => protocol === "TCP") };
+    portsOf.set(spec, ports);
+  }
+  return ports;
+}
+
+function makePorts(spec: PodSpec): readonly ServicePort[] {
   const wanted = wantedPorts(spec);
   const names = nameEach(wanted);
   return wanted
@@ -26,10 +49,25 @@ export function servicePorts(spec: PodSpec): readonly ServicePort[] {
  * port.
  */
 export function frontPorts(spec: PodSpec): readonly ServicePort[] {
-  const tcpPorts = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
-  return tcpPorts.length > 0
-    ? tcpPorts
-    : servicePorts({ containers: [{ name: "", ports: [{ containerPort: fallbackPort }] }] });
+  const { tcp } = known(spec);
+  return tcp.length > 0 ? tcp : servicePorts(withoutPorts);
+}
+
+const withoutPorts: PodSpec = { containers: [{ name: "", ports: [{ containerPort: fallbackPort }] }] };
+
+/** Whether a Service has these ports. Fields that the server adds, such as nodePort, do not count. */
+export const hasPorts = (had: readonly ServicePort[], wanted: readonly ServicePort[]): boolean =>
+  had.length === wanted.length && wanted.every((port, at) => isSamePort(had[at], port));
+
+// Not by the comparison of any two objects, which takes half a second for the ports of one Service.
+function isSamePort(had: ServicePort | undefined, { name = "", port, protocol, targetPort }: ServicePort): boolean {
+  return (
+    had !== undefined &&
+    had.port === port &&
+    (had.name ?? "") === name &&
+    (had.protocol || "TCP") === protocol &&
+    (had.targetPort ?? had.port) === targetPort
+  );
 }
 
 function wantedPorts(spec: PodSpec): readonly Wanted[] {
