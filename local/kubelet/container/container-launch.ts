@@ -3,7 +3,7 @@ import type { Container, Pod } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { ownField } from "../../../lib/data/own-fields.ts";
 import { environmentReferences, makeEnvironment } from "../environment/container-environment.ts";
-import { expand } from "../environment/expansion.ts";
+import { expandWithin, launchBudget } from "../environment/launch-budget.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
 import { serviceVariables } from "../environment/service-variables.ts";
 import type { NodeServices } from "../node/node-services.ts";
@@ -22,7 +22,7 @@ export interface LaunchRequest {
 /**
  * The program of a container, with its environment and directory. ConfigMaps and Secrets are read again at each start.
  *
- * @throws StartRefused when an object that it needs does not exist.
+ * @throws StartRefused when an object that it needs does not exist, or when arguments and environment are too long.
  */
 export async function makeLaunch(services: NodeServices, request: LaunchRequest, signal: AbortSignal): Promise<Launch> {
   const { client, nodeName, hostIp, inherited, links } = services;
@@ -30,11 +30,16 @@ export async function makeLaunch(services: NodeServices, request: LaunchRequest,
   const objects = await readReferredObjects(client, pod.metadata.namespace, environmentReferences(container), signal);
   const place = { podIp, hostIp, nodeName };
   const linked = pod.spec?.enableServiceLinks === false ? [] : links.by("namespace", pod.metadata.namespace ?? "");
+  const budget = launchBudget(container, pod.spec);
   const environment = makeEnvironment({
-    ...{ pod, container, place, objects, inherited, volumeDirectories },
+    ...{ pod, container, place, objects, inherited, volumeDirectories, budget },
     services: serviceVariables(linked),
   });
-  const argv = commandOf(container).map((word) => expand(word, (name) => ownField(environment, name)));
+  const argv = commandOf(container).map((word) => {
+    const expanded = expandWithin(budget, word, (name) => ownField(environment, name));
+    budget.take(Buffer.byteLength(expanded));
+    return expanded;
+  });
   const workingDirectory = await makeWorkingDirectory(services, request);
   const [word = ""] = argv;
   // If the program is not found, the system's error becomes the StartError of the container.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Container, EnvVar } from "../../../api/kinds/core.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { StartRefused } from "../start-refusal.ts";
 import {
   environmentReferences,
@@ -20,7 +21,7 @@ const metadata = {
 };
 const nothing: ReferredObjects = { configMaps: new Map(), secrets: new Map() };
 
-function environmentOf(container: Partial<Container>, objects: ReferredObjects = nothing) {
+function environmentOf(container: Partial<Container>, objects: ReferredObjects = nothing, bytesMax = 2_000) {
   return makeEnvironment({
     pod: { metadata, spec: { containers: [], serviceAccountName: "robot" } },
     container: { name: "main", ...container },
@@ -29,6 +30,7 @@ function environmentOf(container: Partial<Container>, objects: ReferredObjects =
     inherited: { PATH: "/bin" },
     services: { DB_SERVICE_HOST: "127.96.0.1" },
     volumeDirectories: new Map([["my-data", "/volumes/1"]]),
+    budget: new ByteBudget("the variables", bytesMax),
   });
 }
 
@@ -127,6 +129,25 @@ describe("the environment of a container", () => {
     const attempt = () => environmentOf({ env }, settings);
     expect(attempt).toThrow(StartRefused);
     expect(attempt).toThrow(says);
+  });
+
+  it("is refused when values that repeat others make it too long", () => {
+    const doubled = Array.from({ length: 60 }, (_, i) => ({ name: `A${i + 1}`, value: `$(A${i})$(A${i})` }));
+    const env = [{ name: "A0", value: "x".repeat(100) }, ...doubled];
+    expect(() => environmentOf({ env })).toThrow(StartRefused);
+    expect(() => environmentOf({ env })).toThrow("the variables have more than 2000 bytes");
+  });
+
+  it("is refused when the same object under many prefixes makes it too long", () => {
+    const envFrom = Array.from({ length: 400 }, (_, i) => ({ prefix: `P${i}_`, secretRef: { name: "keys" } }));
+    expect(() => environmentOf({ envFrom }, settings)).toThrow("the variables have more than 2000 bytes");
+  });
+
+  it("is as long as the budget, and not longer, in bytes of names and values", () => {
+    const env = [{ name: "N", value: "\u00e4".repeat(50) }];
+    const others = Object.entries(environmentOf({})).flat().join("").length;
+    expect(environmentOf({ env }, nothing, others + 101)).toHaveProperty("N");
+    expect(() => environmentOf({ env }, nothing, others + 100)).toThrow(StartRefused);
   });
 
   it("ignores missing optional objects", () => {

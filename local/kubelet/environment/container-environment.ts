@@ -1,8 +1,9 @@
 import type { ConfigMap, Container, EnvVar, Pod, Secret } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { setField } from "../../../lib/data/own-fields.ts";
+import { ownField, setField } from "../../../lib/data/own-fields.ts";
+import type { ByteBudget } from "../byte-budget.ts";
 import { StartRefused } from "../start-refusal.ts";
-import { expand } from "./expansion.ts";
+import { expandWithin } from "./launch-budget.ts";
 import { fieldValue, type PodPlace } from "./pod-fields.ts";
 import { resourceValue } from "./resource-fields.ts";
 
@@ -23,6 +24,8 @@ export interface EnvironmentRequest {
   readonly services: Readonly<Record<string, string>>;
   /** Directory of each volume by its name. */
   readonly volumeDirectories: ReadonlyMap<string, string>;
+  /** The environment is taken from it. */
+  readonly budget: ByteBudget;
 }
 
 export type Environment = Readonly<Record<string, string>>;
@@ -49,25 +52,32 @@ export function volumeVariable(volumeName: string): string {
  * The environment of one container: the machine's, Services, the directories of volumes, `envFrom`, then `env` in its
  * order. The last definition of a name wins.
  *
- * @throws StartRefused with `CreateContainerConfigError` when a referenced object does not exist.
+ * @throws StartRefused with `CreateContainerConfigError` when a referenced object does not exist, or when the budget does
+ * not suffice.
  */
 export function makeEnvironment(request: EnvironmentRequest): Environment {
-  const { container, inherited, services, volumeDirectories } = request;
-  const environment: Record<string, string> = { ...inherited, ...services };
-  for (const [name, directory] of volumeDirectories) environment[volumeVariable(name)] = directory;
-  for (const [name, value] of importedVariables(request)) setField(environment, name, value);
+  const { container, inherited, services, volumeDirectories, budget } = request;
+  const environment: Record<string, string> = {};
+  const set = (name: string, value: string) => {
+    budget.take(Buffer.byteLength(name) + Buffer.byteLength(value));
+    setField(environment, name, value);
+  };
+  const directories = [...volumeDirectories].map(([name, path]) => [volumeVariable(name), path] as const);
+  for (const [name, value] of [...Object.entries(inherited), ...Object.entries(services), ...directories]) {
+    set(name, value);
+  }
+  importVariables(request, set);
 
   // As in the kubelet, `$(NAME)` in a value refers to an earlier variable of `env` or to one of a Service, not to
   // `envFrom`. The directories of volumes are our own addition, so they can be referenced too.
-  const declared = new Map<string, string>(Object.entries(services));
-  for (const [name, directory] of volumeDirectories) declared.set(volumeVariable(name), directory);
+  const declared = new Map<string, string>([...Object.entries(services), ...directories]);
   for (const variable of container.env ?? []) {
     const value = variable.valueFrom
       ? referredValue(variable.valueFrom, request)
-      : expand(variable.value ?? "", (name) => declared.get(name));
+      : expandWithin(budget, variable.value ?? "", (name) => declared.get(name));
     if (value === undefined) continue;
+    set(variable.name, value);
     declared.set(variable.name, value);
-    setField(environment, variable.name, value);
   }
   return environment;
 }
@@ -90,25 +100,31 @@ export function environmentReferences(container: Container): {
   return { configMaps, secrets };
 }
 
-function configMapTexts(configMap: ConfigMap): ReadonlyMap<string, string> {
-  return new Map(Object.entries(configMap.data ?? {}));
+/** The values of one object, which are decoded one by one: a variable needs only one of them. */
+interface Texts {
+  readonly keys: readonly string[];
+  readonly get: (key: string) => string | undefined;
 }
 
-function secretTexts(secret: Secret): ReadonlyMap<string, string> {
-  return new Map(
-    Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]),
-  );
+function configMapTexts({ data = {} }: ConfigMap): Texts {
+  return { keys: Object.keys(data), get: (key) => ownField(data, key) };
 }
 
-function importedVariables({ container, objects }: EnvironmentRequest): ReadonlyMap<string, string> {
-  const imported = new Map<string, string>();
+function secretTexts({ data = {} }: Secret): Texts {
+  const decode = (key: string) => {
+    const value = ownField(data, key);
+    return value === undefined ? undefined : Buffer.from(value, "base64").toString("utf8");
+  };
+  return { keys: Object.keys(data), get: decode };
+}
+
+function importVariables({ container, objects }: EnvironmentRequest, set: (name: string, value: string) => void): void {
   for (const { prefix = "", configMapRef, secretRef } of container.envFrom ?? []) {
     const texts = configMapRef
       ? textsOf(configMapRef, objects.configMaps, "configmap", configMapTexts)
       : secretRef && textsOf(secretRef, objects.secrets, "secret", secretTexts);
-    for (const [key, value] of texts ?? []) imported.set(prefix + key, value);
+    for (const key of texts?.keys ?? []) set(prefix + key, texts?.get(key) ?? "");
   }
-  return imported;
 }
 
 interface Reference {
@@ -120,8 +136,8 @@ function textsOf<T>(
   { name = "", optional }: Reference,
   objects: ReadonlyMap<string, T>,
   kind: string,
-  read: (object: T) => ReadonlyMap<string, string>,
-): ReadonlyMap<string, string> | undefined {
+  read: (object: T) => Texts,
+): Texts | undefined {
   const object = objects.get(name);
   if (object) return read(object);
   if (optional) return undefined;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { expand } from "./expansion.ts";
+import { ExpansionTooLong, expand } from "./expansion.ts";
 
 const variables: Readonly<Record<string, string>> = { IP: "127.64.1.2", EMPTY: "", REF: "$(IP)" };
 const lookUp = (name: string) => variables[name];
@@ -15,5 +15,13 @@ it.each([
   { text: "$IP $(IP", becomes: "$IP $(IP", because: "only closed parentheses refer" },
   { text: "cost: 5$", becomes: "cost: 5$", because: "a dollar at the end is a dollar" },
 ])("expands $text to $becomes, for $because", ({ text, becomes }) => {
-  expect(expand(text, lookUp)).toBe(becomes);
+  expect(expand(text, lookUp, 100)).toBe(becomes);
+});
+
+it("refuses values that are too long together before it joins them", () => {
+  const value = "x".repeat(1_000_000);
+  expect(expand("$(A)$(A)", () => value, 2_000_000)).toHaveLength(2_000_000);
+  expect(() => expand("$(A)$(A)", () => value, 1_999_999)).toThrow(ExpansionTooLong);
+  const longerThanAString = "$(A)".repeat(600);
+  expect(() => expand(longerThanAString, () => value, 1_999_999)).toThrow(ExpansionTooLong);
 });

@@ -1,10 +1,24 @@
+/** The values together are too long. */
+export class ExpansionTooLong extends Error {
+  override readonly name = "ExpansionTooLong";
+}
+
 /**
  * Replaces `$(NAME)` by the value of that variable, as Kubernetes does in `command`, `args` and `env` values. A
  * reference without a value stays as written. `$$` is one dollar sign, so `$$(NAME)` is never replaced.
+ *
+ * @throws ExpansionTooLong before the text exists, when the inserted values have more than `bytesMax` bytes: values that
+ * repeat the one before grow exponentially.
  */
-export function expand(text: string, lookUp: (name: string) => string | undefined): string {
+export function expand(text: string, lookUp: (name: string) => string | undefined, bytesMax: number): string {
+  let leftBytes = bytesMax;
   return text.replace(/\$(\$|\(([^)]*)\))/g, (reference, second: string, name: string | undefined) => {
     if (second === "$") return "$";
-    return lookUp(name ?? "") ?? reference;
+    const value = lookUp(name ?? "");
+    if (value === undefined) return reference;
+    // A value has at least as many bytes as units.
+    leftBytes -= value.length;
+    if (leftBytes < 0) throw new ExpansionTooLong(`the values of variables have more than ${bytesMax} bytes`);
+    return value;
   });
 }

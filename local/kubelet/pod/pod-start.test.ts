@@ -101,6 +101,18 @@ describe("the environment of a starting container", () => {
     await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
   });
 
+  it.each(["env", "args"])("is refused when references make it too long: %s", async (where) => {
+    await using node = await openLocalNode();
+    const env = [{ name: "A0", value: "x".repeat(100_000) }];
+    if (where === "env") for (let i = 1; i < 9; i += 1) env.push({ name: `A${i}`, value: `$(A${i - 1})$(A${i - 1})` });
+    const args = where === "args" ? ["$(A0)".repeat(30)] : [];
+    await node.createPod("nova", { containers: [aScript(idle, { env, args })] });
+    const pod = await waitingOf(node, "CreateContainerConfigError");
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toMatch(
+      /^the arguments and the environment of container "main" have more than 2097152 bytes/,
+    );
+  });
+
   it("has a working directory of its own by default", async () => {
     await using node = await openLocalNode();
     expect(await outputOf(node, "console.log(process.cwd())")).toContain(node.dataDir);

@@ -14,7 +14,8 @@ it.each([
   { command: ["./found-out-later"], has: true },
   { command: ["$(UNKNOWN)"], has: true },
   { command: ["$(PROGRAM)"], env: [{ name: "PROGRAM", value: "no-such-program" }], has: false },
+  { command: ["$(LONG)".repeat(600)], env: [{ name: "LONG", value: "x".repeat(1_000_000) }], has: true },
   { command: ["node"], env: [{ name: "PATH", value: "/no/such/place" }], has: false },
-])("of $command with $env says $has", ({ has, ...container }) => {
+])("of command $# says $has", ({ has, ...container }) => {
   expect(machineHasProgram({ name: "main", ...container }, path)).toBe(has);
 });

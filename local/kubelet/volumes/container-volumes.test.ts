@@ -192,6 +192,21 @@ describe("a volume", () => {
     expect(await outputWith(node, { secret: { secretName: "keys", items } }, script)).toBe("deep,sub k 400\n");
   });
 
+  it("of a ConfigMap is refused when its items repeat a key until the files are too large", async () => {
+    await using node = await openLocalNode();
+    const data = { large: "x".repeat(1_000_000) };
+    await node.client.create(configMapType, { metadata: inDefault("files"), data });
+    const items = Array.from({ length: 70 }, (_, i) => ({ key: "large", path: `file-${i}` }));
+    await node.createPod("nova", {
+      volumes: [{ name: "files", configMap: { name: "files", items } }],
+      containers: [aScript(idle)],
+    });
+    const pod = await node.podOnce("nova", ({ status }) =>
+      expect(status?.containerStatuses?.[0]?.state?.waiting?.reason).toBe("CreateContainerConfigError"),
+    );
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toContain("have more than 67108864 bytes");
+  });
+
   it("of a kind that is not here is refused by name", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", {

@@ -11,13 +11,16 @@ import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
 import { undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Removals } from "../../disk/removals.ts";
+import { ByteBudget } from "../byte-budget.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
 import { StartRefused } from "../start-refusal.ts";
 import { type Directories, isUid } from "./directories.ts";
-import { configMapBytes, type FileSelection, secretBytes, selectFiles } from "./volume-files.ts";
+import { configMapBytes, type FileSelection, secretBytes, selectFiles, type VolumeFile } from "./volume-files.ts";
 
 // The files may contain secrets: only the owner of the data directory may read them.
 const privateMode = 0o700;
+/** Of one Pod: items and volumes may repeat the same key of a ConfigMap or Secret. */
+const volumeFileBytesMax = 64 * 1024 * 1024;
 /** Of a directory that nothing uses any more. */
 const deletedSuffix = ".deleted";
 /** Of an empty file beside the directory of a deleted claim that a Pod still uses. */
@@ -57,7 +60,10 @@ export class Volumes {
    */
   async prepare(pod: Stored<Pod>, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const prepared = new Map<string, string>();
-    for (const volume of pod.spec?.volumes ?? []) prepared.set(volume.name, await this.#prepare(volume, pod, signal));
+    const budget = new ByteBudget("the files of the ConfigMaps and Secrets in volumes", volumeFileBytesMax);
+    for (const volume of pod.spec?.volumes ?? []) {
+      prepared.set(volume.name, await this.#prepare(volume, { pod, budget }, signal));
+    }
     return prepared;
   }
 
@@ -133,7 +139,7 @@ export class Volumes {
     void removals.remove(renamed);
   }
 
-  async #prepare(volume: Volume, pod: Stored<Pod>, signal: AbortSignal): Promise<string> {
+  async #prepare(volume: Volume, { pod, budget }: Preparation, signal: AbortSignal): Promise<string> {
     const { name, persistentVolumeClaim, configMap, secret, hostPath, emptyDir } = volume;
     const directory = this.#options.directories.podVolume(pod.metadata.uid, name);
     if (persistentVolumeClaim) return this.#prepareClaim(persistentVolumeClaim.claimName, pod, signal);
@@ -151,7 +157,9 @@ export class Volumes {
     const content = configMap
       ? await this.#configMapContent(configMap.name ?? "", pod, signal)
       : await this.#secretContent(secret?.secretName ?? "", pod, signal);
-    await writeFiles(directory, content, configMap ?? secret ?? {}, name);
+    const files = filesOf(content, configMap ?? secret ?? {}, name);
+    for (const { bytes } of files) budget.take(bytes.length);
+    await writeFiles(directory, files);
     return directory;
   }
 
@@ -193,20 +201,25 @@ export class Volumes {
   }
 }
 
+interface Preparation {
+  readonly pod: Stored<Pod>;
+  /** Of all volumes of the Pod. */
+  readonly budget: ByteBudget;
+}
+
 interface Content {
   readonly source: string;
   readonly files: ReadonlyMap<string, Buffer> | undefined;
 }
 
-async function writeFiles(
-  directory: string,
-  { source, files }: Content,
-  selection: FileSelection,
-  volumeName: string,
-): Promise<void> {
-  if (!files && selection.optional) return;
+function filesOf({ source, files }: Content, selection: FileSelection, volumeName: string): readonly VolumeFile[] {
+  if (!files && selection.optional) return [];
   if (!files) throw new StartRefused("ContainerCreating", `volume "${volumeName}": ${source} not found`);
-  for (const { path, bytes, mode } of selectFiles(files, selection)) {
+  return selectFiles(files, selection);
+}
+
+async function writeFiles(directory: string, files: readonly VolumeFile[]): Promise<void> {
+  for (const { path, bytes, mode } of files) {
     const file = join(directory, path);
     await mkdir(dirname(file), { recursive: true });
     // Created again each time: the mode of the old file may forbid writing.
