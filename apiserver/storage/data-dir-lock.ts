@@ -1,6 +1,7 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { identityOfProcess } from "../../lib/process/process-identity.ts";
+import { holdPipe, isPipeHeld } from "./lock-pipe.ts";
 
 /** Another running process uses the directory. */
 export class DataDirInUse extends Error {
@@ -8,31 +9,74 @@ export class DataDirInUse extends Error {
 }
 
 /**
- * Locks a directory until disposed. The lock of a dead process is taken over.
+ * Locks a directory until disposed. The lock of a dead process is taken over. It holds on one machine, also between
+ * containers that share the directory, but not between machines.
  *
  * @throws DataDirInUse when its owner runs, including this process.
  */
 export function lockDataDir(dir: string): Disposable {
   const lock = join(dir, "lock");
-  const own = `${lock}.${process.pid}`;
-  const identity = identityOfProcess(process.pid) ?? String(process.pid);
+  removeStale(dir, lock);
+  // Before the lock is there: whoever sees the lock can see that its owner runs.
+  const pipe = holdPipe(pipeOf(lock));
+  const identity = ownIdentity(pipe !== undefined);
   try {
-    // What a killed process with this id left may be another name of the lock: writing to it would change the lock.
-    rmSync(own, { force: true });
-    writeFileSync(own, identity);
-    // Two attempts: the first for a free lock, the second after the removal of a stale one.
-    if (!tryLink(own, lock)) {
-      removeStale(dir, lock);
-      if (!tryLink(own, lock)) throw inUse(dir, readOwner(lock));
-    }
-  } finally {
-    rmSync(own, { force: true });
+    create(dir, lock, identity);
+  } catch (error) {
+    pipe?.[Symbol.dispose]();
+    throw error;
   }
   return {
     [Symbol.dispose]() {
       if (readOwner(lock) === identity) rmSync(lock, { force: true });
+      pipe?.[Symbol.dispose]();
     },
   };
+}
+
+const pipeOf = (lock: string): string => `${lock}.pipe`;
+
+function create(dir: string, lock: string, identity: string): void {
+  const own = `${lock}.${process.pid}`;
+  try {
+    // What a killed process with this id left may be another name of the lock: writing to it would change the lock.
+    rmSync(own, { force: true });
+    writeFileSync(own, identity);
+    if (!tryLink(own, lock)) throw inUse(dir, lock, readOwner(lock));
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+/** What a lock says of its owner: the process, and where to find it. */
+interface Owner {
+  readonly pid: number;
+  /** Unique together with the id, within one namespace of processes. */
+  readonly startTicks: string | undefined;
+  readonly place: string | undefined;
+  readonly holdsPipe: boolean;
+}
+
+function ownIdentity(holdsPipe: boolean): string {
+  const identity = identityOfProcess(process.pid);
+  const place = ownPlace();
+  if (identity === undefined || place === undefined) return identity ?? String(process.pid);
+  return `${identity} ${place} ${holdsPipe ? "pipe" : "no-pipe"}`;
+}
+
+function parseOwner(text: string): Owner {
+  const [pid, startTicks, place, pipe] = text.split(" ");
+  return { pid: Number(pid), startTicks, place, holdsPipe: pipe === "pipe" };
+}
+
+/** The boot of the machine and the namespace of processes; undefined without `/proc`. A process id has a meaning only there. */
+function ownPlace(): string | undefined {
+  try {
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return `${boot}/${readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
+  } catch {
+    return undefined;
+  }
 }
 
 // Linking is the only file system operation that creates a complete file under a name only if the name is free.
@@ -48,7 +92,8 @@ function tryLink(own: string, lock: string): boolean {
 
 function removeStale(dir: string, lock: string): void {
   const owner = readOwner(lock);
-  if (owner !== undefined && isAlive(owner)) throw inUse(dir, owner);
+  if (owner === undefined) return;
+  if (isAlive(parseOwner(owner), lock)) throw inUse(dir, lock, owner);
   const aside = `${lock}.stale.${process.pid}`;
   // As above: renaming does nothing if both are names of one file.
   rmSync(aside, { force: true });
@@ -65,9 +110,21 @@ function removeStale(dir: string, lock: string): void {
 
 const readOwner = (lock: string): string | undefined => readOrNothing(lock)?.trim();
 
-function isAlive(owner: string): boolean {
-  const pid = Number(owner.split(" ", 1)[0]);
-  if (!Number.isInteger(pid) || pid <= 0) return false;
+function isAlive(owner: Owner, lock: string): boolean {
+  if (!Number.isInteger(owner.pid) || owner.pid <= 0) return false;
+  return isElsewhere(owner) ? isAliveElsewhere(owner, lock) : isAliveHere(owner);
+}
+
+const isElsewhere = ({ place }: Owner): boolean => place !== undefined && place !== ownPlace();
+
+/** A process that this one cannot see. */
+function isAliveElsewhere({ place, holdsPipe }: Owner, lock: string): boolean {
+  const isHeld = holdsPipe ? isPipeHeld(pipeOf(lock)) : undefined;
+  // Nobody can tell of a process of the same boot in another namespace; of an earlier boot there are no processes.
+  return isHeld ?? place?.split("/", 1)[0] === ownPlace()?.split("/", 1)[0];
+}
+
+function isAliveHere({ pid, startTicks }: Owner): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
@@ -76,7 +133,7 @@ function isAlive(owner: string): boolean {
   }
   // Process ids are reused; id and start time together are not.
   const now = identityOfProcess(pid);
-  return now === undefined || now === owner;
+  return now === undefined || now === `${pid} ${startTicks}`;
 }
 
 function readOrNothing(path: string): string | undefined {
@@ -87,7 +144,10 @@ function readOrNothing(path: string): string | undefined {
   }
 }
 
-function inUse(dir: string, owner: string | undefined): DataDirInUse {
-  const by = owner === undefined ? "another process" : `process ${owner.split(" ", 1)[0]}`;
-  return new DataDirInUse(`cannot use the data directory ${dir}: ${by} uses it`);
+function inUse(dir: string, lock: string, text: string | undefined): DataDirInUse {
+  const owner = text === undefined ? undefined : parseOwner(text);
+  const by = owner === undefined ? "another process" : `process ${owner.pid}`;
+  const where = owner && isElsewhere(owner) ? " of another container, or of another namespace of processes," : "";
+  const remedy = where ? `; if that process does not run any more, remove ${lock}` : "";
+  return new DataDirInUse(`cannot use the data directory ${dir}: ${by}${where} uses it${remedy}`);
 }

@@ -8,6 +8,7 @@ import type { KubeObject } from "../../api/kinds/meta.ts";
 import { type DataDir, openDataDir } from "./data-dir.ts";
 import { DataDirInUse } from "./data-dir-lock.ts";
 import { JournalDamaged } from "./journal-records.ts";
+import { holdPipe, isPipeHeld } from "./lock-pipe.ts";
 import { Storage } from "./storage.ts";
 
 const temporaryDir = (): { readonly path: string } & Disposable => {
@@ -133,6 +134,48 @@ describe("a data directory", () => {
     writeFileSync(join(dir.path, "lock"), owner);
     using _data = openDataDir(dir.path);
     expect(readFileSync(join(dir.path, "lock"), "utf8")).toContain(String(process.pid));
+  });
+
+  describe("whose lock is of a process in another namespace of processes", () => {
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    // The id and the start time of this process say nothing there.
+    const ofAnother = (pipe: string) => `4194304 1 ${boot}/1 ${pipe}`;
+
+    it("is refused while the process holds the pipe, and says what to do", () => {
+      using dir = temporaryDir();
+      const lock = join(dir.path, "lock");
+      using _held = holdPipe(`${lock}.pipe`);
+      writeFileSync(lock, ofAnother("pipe"));
+      const attempt = () => openDataDir(dir.path);
+      expect(attempt).toThrow(DataDirInUse);
+      expect(attempt).toThrow(`process 4194304 of another container`);
+      expect(attempt).toThrow(`if that process does not run any more, remove ${lock}`);
+    });
+
+    it("is taken over once nobody holds the pipe", () => {
+      using dir = temporaryDir();
+      const lock = join(dir.path, "lock");
+      holdPipe(`${lock}.pipe`)?.[Symbol.dispose]();
+      writeFileSync(lock, ofAnother("pipe"));
+      using _data = openDataDir(dir.path);
+      expect(readFileSync(lock, "utf8")).toContain(String(process.pid));
+      expect(isPipeHeld(`${lock}.pipe`)).toBe(true);
+    });
+
+    it("is refused if the process has no pipe, and the machine has not started again", () => {
+      using dir = temporaryDir();
+      const lock = join(dir.path, "lock");
+      writeFileSync(lock, ofAnother("no-pipe"));
+      expect(() => openDataDir(dir.path)).toThrow(DataDirInUse);
+      writeFileSync(lock, "4194304 1 another-boot/1 no-pipe");
+      using _data = openDataDir(dir.path);
+    });
+  });
+
+  it("has no held pipe any more once it is closed", () => {
+    using dir = temporaryDir();
+    openDataDir(dir.path)[Symbol.dispose]();
+    expect(isPipeHeld(join(dir.path, "lock.pipe"))).toBe(false);
   });
 
   it.each(["lock.PID", "lock.stale.PID"])(
