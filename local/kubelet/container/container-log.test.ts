@@ -20,9 +20,8 @@ async function openLog(bytesMax?: number) {
     await new Promise((resolve) => setImmediate(resolve));
     await log.flush();
   };
-  const read = async (selection: Partial<LogSelection> = {}) => {
+  const read = async (selection: Partial<LogSelection> = {}, signal = new AbortController().signal) => {
     let text = "";
-    const signal = new AbortController().signal;
     for await (const piece of readLog(log.path, log, { ...everything, ...selection }, signal)) text += piece;
     return text;
   };
@@ -97,6 +96,33 @@ describe("the log of a container", () => {
       const lines = text.trimEnd().split("\n").map(Number);
       expect(lines).toEqual(lines.map((_, index) => (lines[0] ?? 0) + index));
     }
+  });
+
+  it("is read up to the call while the program writes without a pause", async () => {
+    await using log = await openLog();
+    const endless = new PassThrough();
+    let isWriting = false;
+    // There is always more before the last batch is in the file.
+    endless.resume = () => {
+      if (isWriting) endless.emit("data", Buffer.from("y\n"));
+      return endless;
+    };
+    log.log.attach(endless, "stdout");
+    await log.print("first\n");
+    isWriting = true;
+    endless.resume();
+    const [whole, last] = await Promise.all([log.read(), log.read({ tailLines: 1 })]).finally(() => {
+      isWriting = false;
+      endless.destroy();
+    });
+    expect(whole).toMatch(/^first\n(y\n)+$/);
+    expect(last).toBe("y\n");
+  });
+
+  it("is not waited for once the client has gone", async () => {
+    await using log = await openLog();
+    await log.print("first\n");
+    expect(await log.read({ follow: true }, AbortSignal.abort())).toBe("");
   });
 
   it("keeps no more than two files of bounded size, and reads from both", async () => {

@@ -25,6 +25,8 @@ export class ContainerLog {
   #pending: string[] = [];
   #pendingBytes = 0;
   #pumping: Promise<void> | undefined;
+  /** Resolves when the batch that is being written is in the file. */
+  #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
   #fileBytes = 0;
   #rotations = 0;
@@ -74,9 +76,12 @@ export class ContainerLog {
     );
   }
 
-  /** Resolves when all output so far can be read from the file. */
+  /** Resolves when all output so far can be read from the file. It does not wait for later output, of which there may be ever more. */
   async flush(): Promise<void> {
-    while (this.#pumping) await this.#pumping;
+    const isPending = this.#pending.length > 0;
+    await this.#writing;
+    // What was pending is the next batch.
+    if (isPending) await this.#writing;
   }
 
   /** Waits until the program's output has ended and is written. */
@@ -87,7 +92,7 @@ export class ContainerLog {
     });
     await Promise.all(this.#ended);
     limit.cancel();
-    await this.flush();
+    await this.#pumping;
     this.#closed = true;
     await this.#file?.close().catch(() => {});
     this.#notify();
@@ -108,7 +113,8 @@ export class ContainerLog {
       this.#pending = [];
       this.#pendingBytes = 0;
       // A full disk loses lines, but does not stop the program.
-      await this.#write(batch).catch(() => {});
+      this.#writing = this.#write(batch).catch(() => {});
+      await this.#writing;
       this.#notify();
       for (const source of this.#sources) source.resume();
     }

@@ -22,7 +22,8 @@ export async function* readLog(
   selection: LogSelection,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  await live?.flush();
+  if (live) await abortable(live.flush(), signal).catch(() => {});
+  if (signal.aborted) return;
   const { older, ...opened } = await openBoth(path, live);
   await using tail = opened.tail;
   const entries = [...older.split("\n").slice(0, -1), ...(await tail.read())];
