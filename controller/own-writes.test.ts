@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keyOf, type Stored } from "../api/kinds/meta.ts";
 import type { Pod } from "../api/kinds/pod.ts";
+import { ApiError } from "../kube/client/errors.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../test/support/builders/builders.ts";
 import { feedInformer } from "../test/support/fakes/fed-informer.ts";
@@ -217,5 +218,38 @@ describe("an object that we deleted", () => {
     feed.set(pod("1"));
     await expect(pods.delete(pod("1"), () => Promise.reject(new Error("no answer")))).rejects.toThrow("no answer");
     expect(pods.get(key)?.metadata).not.toHaveProperty("deletionTimestamp");
+  });
+});
+
+describe("an object that a read does not find", () => {
+  const notFound = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
+  const findNothing = () => Promise.reject(notFound);
+
+  it("is not shown, until the watch reports something about its name", async () => {
+    const { pods, feed, clock } = open();
+    feed.set(pod("1"));
+    await pods.write(key, async () => pod("2"));
+    expect(await pods.read(key, findNothing)).toBeUndefined();
+    expect(pods.get(key)).toBeUndefined();
+    expect(clock.pending).toBe(0);
+    feed.set(pod("4", { uid: "another" }));
+    expect(pods.get(key)?.metadata.uid).toBe("another");
+  });
+
+  it("is shown if another one has its name since the read began", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await pods.read(key, () => {
+      feed.set(pod("4", { uid: "another" }));
+      return findNothing();
+    });
+    expect(pods.get(key)?.metadata.uid).toBe("another");
+  });
+
+  it("is shown if the read failed", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await expect(pods.read(key, () => Promise.reject(new Error("no answer")))).rejects.toThrow("no answer");
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("1");
   });
 });

@@ -1,4 +1,5 @@
 import { isLaterVersion, type KubeObject, keyOf, type Stored } from "../api/kinds/meta.ts";
+import { isNotFound } from "../kube/client/errors.ts";
 import type { Change, Informer } from "../kube/informer/informer.ts";
 import { Subscribers } from "../lib/data/subscribers.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
@@ -37,6 +38,8 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   readonly #informer: Informer<T, I>;
   readonly #clock: Clock;
   readonly #memories = new Map<string, Memory<T>>();
+  /** UIDs of objects that a read did not find, by key, until the watch reports something about that key. */
+  readonly #gone = new Map<string, string>();
   readonly #listeners = new Subscribers<Change<T>>();
   readonly #forgottenListeners = new Subscribers<Stored<T>>();
   readonly #subscription: Disposable;
@@ -48,12 +51,29 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 
   get(key: string): Stored<T> | undefined {
-    return this.#memories.get(key)?.object ?? this.#informer.store.get(key);
+    const shown = this.#memories.get(key)?.object ?? this.#informer.store.get(key);
+    return shown && shown.metadata.uid === this.#gone.get(key) ? undefined : shown;
   }
 
   /** Runs a create, and shows its result from then on. It is the first version, so whatever the watch reports is newer. */
   create(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
     return this.#show(key, call, { isFirst: true });
+  }
+
+  /**
+   * Runs a consistent read and shows its result from then on, also that there is no such object: a UID does not come back. Else an
+   * object that was deleted while its watch is silent would be acted on for as long.
+   */
+  async read(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T> | undefined> {
+    const known = this.get(key)?.metadata.uid;
+    try {
+      return await this.write(key, call);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      if (this.#memories.get(key)?.object.metadata.uid === known) this.#forget(key);
+      if (known !== undefined && this.#informer.store.get(key)?.metadata.uid === known) this.#gone.set(key, known);
+      return undefined;
+    }
   }
 
   /** Runs a patch or replace, or a direct read, and shows its result from then on. */
@@ -111,6 +131,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     this.#subscription[Symbol.dispose]();
     for (const { timer } of this.#memories.values()) timer.cancel();
     this.#memories.clear();
+    this.#gone.clear();
   }
 
   /** The result of a call, and what became known of the object meanwhile: an event may arrive before the answer. */
@@ -147,6 +168,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 
   #changed(change: Change<T>): void {
+    this.#gone.delete(change.key);
     this.#listeners.notify(change);
     if (this.#memories.get(change.key)?.settledBy(change)) this.#forget(change.key);
   }

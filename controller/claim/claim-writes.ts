@@ -147,13 +147,13 @@ export class ClaimWrites {
   async freshClaim(seen: Stored<SandboxClaim>, signal: AbortSignal): Promise<Stored<SandboxClaim> | undefined> {
     const { namespace, name, uid } = seen.metadata;
     const read = () => this.#client.get(sandboxClaimType, { namespace, name }, signal);
-    const claim = await this.#claims.write(keyOf(seen), read).catch(undefinedIfNotFound);
+    const claim = await this.#claims.read(keyOf(seen), read);
     return claim?.metadata.uid === uid && !claim.metadata.deletionTimestamp ? claim : undefined;
   }
 
   /** The Sandbox as the API server has it now. */
   freshSandbox(namespace: string | undefined, name: string, signal: AbortSignal): Promise<Stored<Sandbox> | undefined> {
     const read = () => this.#client.get(sandboxType, { namespace, name }, signal);
-    return this.#sandboxes.write(keyFor(namespace, name), read).catch(undefinedIfNotFound);
+    return this.#sandboxes.read(keyFor(namespace, name), read);
   }
 }

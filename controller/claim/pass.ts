@@ -10,6 +10,7 @@ import type { Notes as NoteWriter } from "../../kube/notes/notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
+import type { Creations } from "../creations.ts";
 import { policyGap } from "../template/policy-in-place.ts";
 import { type Adopter, CandidateLost } from "./adoption/adopter.ts";
 import { adoptionPatch } from "./adoption/adoption-patch.ts";
@@ -35,6 +36,7 @@ export interface PassSurroundings {
   readonly adopter: Adopter;
   readonly queues: AdoptionQueues;
   readonly sights: FirstSights;
+  readonly creations: Creations;
   /** Absent: events are switched off. */
   readonly events: EventRecorder | undefined;
   readonly metrics: ClaimMetrics;
@@ -58,8 +60,8 @@ export type PassEnd =
       readonly sandbox: Stored<Sandbox> | undefined;
       readonly problem: ClaimProblem | undefined;
       readonly expired: boolean;
-      /** Milliseconds until a rejected annotation is to be tried again. */
-      readonly noteAgainMs: number | undefined;
+      /** Milliseconds until a rejected annotation is to be written again, or a Sandbox that was lost again and again is created. */
+      readonly againMs: number | undefined;
       /** Why an annotation could not be written; a retry may succeed. */
       readonly unnoted: unknown;
     };
@@ -72,6 +74,9 @@ const candidatePollMs = 500;
 
 /** The claim has changed since it was read; the stores show that now or in a moment. */
 const requeue: PassEnd = { is: "over", requeueAfterMs: 200 };
+
+/** What `Creations` knows the Sandbox of a claim by. */
+const child = "Sandbox";
 
 /** One pass over one claim: steps until one of them ends the pass. */
 export class Pass {
@@ -135,8 +140,8 @@ export class Pass {
   }
 
   #endedWith(sandbox: Stored<Sandbox> | undefined): Extract<PassEnd, { is: "ended" }> {
-    const { againMs: noteAgainMs, failure: unnoted } = this.#notes;
-    return { is: "ended", claim: this.#claim, sandbox, problem: undefined, expired: false, noteAgainMs, unnoted };
+    const { againMs, failure: unnoted } = this.#notes;
+    return { is: "ended", claim: this.#claim, sandbox, problem: undefined, expired: false, againMs, unnoted };
   }
 
   async #deleteClaim(foreground: boolean): Promise<PassEnd> {
@@ -235,12 +240,20 @@ export class Pass {
     const template = requireTemplate(seen);
     const gap = policyGap(template, this.#around.views.networkPolicies);
     if (gap !== undefined) return this.#awaitPolicy(gap, seen.now);
+    const { writes, events, metrics, creations } = this.#around;
+    const againMs = creations.waitMs(this.#claim, child);
+    if (againMs > 0) return { ...this.#endedWith(undefined), againMs };
+    if (creations.isRepeated(this.#claim, child)) {
+      const fresh = await writes.freshClaim(this.#claim, this.#signal);
+      if (!fresh) return { is: "over" };
+      if (fresh.metadata.resourceVersion !== this.#claim.metadata.resourceVersion) return requeue;
+    }
     await this.#writeNotes();
-    const { writes, events, metrics } = this.#around;
     const made = makeClaimedSandbox(template, this.#notes.traced(this.#claim));
     const sandbox = await writes.createSandbox(made, this.#signal).catch((error: unknown) => {
       throw isAlreadyExists(error) ? createPending(made, error) : error;
     });
+    creations.note(this.#claim, child);
     events?.record(happenings.provisioned(this.#claim, sandbox.metadata.name));
     const poolName = this.#claim.spec.warmPoolRef.name;
     metrics.provisioned({ claim: this.#claim, sandbox, launchType: "cold", poolName });

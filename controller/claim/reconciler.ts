@@ -58,9 +58,9 @@ export class ClaimReconciler {
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;
-    // The concurrent write enqueues the claim, and the next pass writes the status. A 404 may have no such write, so
-    // requeue.
-    if (!written) return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
+    if (written === "gone") return {};
+    // The concurrent write enqueues the claim, and the next pass writes the status.
+    if (written === "changed") return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
     this.#reportUnreadableTime(end.claim);
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
@@ -87,16 +87,22 @@ export class ClaimReconciler {
     if (note !== undefined) this.#options.events?.record(happenings.unreadableTime(claim, note));
   }
 
-  /** False: the claim has changed or is gone, and nothing was written. */
-  async #writeStatus(claim: Stored<SandboxClaim>, status: SandboxClaimStatus, signal: AbortSignal): Promise<boolean> {
+  /** `changed` and `gone`: nothing was written. A claim that is gone is not shown any more. */
+  async #writeStatus(
+    claim: Stored<SandboxClaim>,
+    status: SandboxClaimStatus,
+    signal: AbortSignal,
+  ): Promise<"written" | "changed" | "gone"> {
     const body = statusPatch(claim, status);
-    if (!body) return true;
+    if (!body) return "written";
+    const { writes } = this.#options;
     try {
-      await this.#options.writes.patchClaim(claim, body, signal, "status");
-      return true;
+      await writes.patchClaim(claim, body, signal, "status");
+      return "written";
     } catch (error) {
       signal.throwIfAborted();
-      if (isNotFound(error) || isConflict(error)) return false;
+      if (isConflict(error)) return "changed";
+      if (isNotFound(error) && !(await writes.freshClaim(claim, signal))) return "gone";
       throw error;
     }
   }
@@ -134,7 +140,7 @@ export class ClaimReconciler {
     const leftMs = expiry && expiry.getTime() - now.getTime();
     const delays: number[] = leftMs === undefined ? [] : [Math.max(leftMs, afterMarkingMs)];
     if (noteAgainMs !== undefined) delays.push(noteAgainMs);
-    if (end.is === "ended" && end.noteAgainMs !== undefined) delays.push(end.noteAgainMs);
+    if (end.is === "ended" && end.againMs !== undefined) delays.push(end.againMs);
     const remedy = end.is === "ended" ? end.problem?.remedy : undefined;
     if (remedy === "recheck") delays.push(recheckMissingMs);
     if (remedy === "converge") delays.push(convergeMs);

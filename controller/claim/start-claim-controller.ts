@@ -14,6 +14,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { Creations } from "../creations.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
@@ -81,7 +82,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       networkPolicies: informers.networkPolicies.store,
       servesV1alpha1: options.servesV1alpha1,
     },
-    ...{ writes, notes, queues, sights },
+    ...{ writes, notes, queues, sights, creations: new Creations(clock) },
     adopter: new Adopter(writes, clock),
     pods: informers.pods.store,
     networkPolicies: informers.networkPolicies.store,

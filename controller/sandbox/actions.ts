@@ -62,6 +62,22 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
 
 export const partOf = (action: Attempt): Part => (action.do === "refuse" ? action.part : parts[action.do]);
 
+/** The child that an action creates; undefined: none. */
+export function createdBy(action: Action): string | undefined {
+  switch (action.do) {
+    case "createClaim":
+      return `volume claim ${action.claim.metadata.name}`;
+    case "createPod":
+      return `Pod ${action.pod.metadata.name}`;
+    case "createService":
+      return `Service ${action.service.metadata.name}`;
+    case "createImage":
+      return `MemoryImage ${action.image.metadata.name}`;
+    default:
+      return undefined;
+  }
+}
+
 /** Whether an action makes a Pod the Pod of the sandbox, with the volumes of its claims. */
 export const startsPod = ({ do: what }: Attempt): boolean => what === "createPod" || what === "adoptPod";
 

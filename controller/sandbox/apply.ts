@@ -6,21 +6,23 @@ import {
   serviceType,
 } from "../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
-import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/kinds/meta.ts";
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { givenUpAnnotation, podNameAnnotation, signatureAnnotation, signingGate } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
-import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
+import { isInvalid } from "../../kube/client/errors.ts";
+import type { Creations } from "../creations.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { type Permit, permitFor } from "../suspension/hibernation/permit.ts";
-import { type Action, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
+import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
+import { writerOf } from "./child-writer.ts";
 import type { PassTrace } from "./pass-trace.ts";
 
 export interface SandboxWriters {
   readonly client: KubeClient;
+  readonly creations: Creations;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
   readonly services: OwnWrites<Service>;
@@ -41,6 +43,8 @@ export interface Applied {
   readonly clashed: boolean;
   /** Some actions are left for the next pass, which is due at once. */
   readonly unfinished: boolean;
+  /** Milliseconds until a child may be created that was lost again and again; undefined: none waits. */
+  readonly createInMs: number | undefined;
 }
 
 /**
@@ -50,8 +54,6 @@ export interface Applied {
  */
 const writesToManyMax = 10;
 const toMany: ReadonlySet<Action["do"]> = new Set(["createClaim", "adoptClaim", "deletePod"]);
-
-const fieldManager = "sandbox-controller";
 
 /**
  * Performs the actions, first those of the Sandbox itself, then claims, then the Pod, and returns the failures. Nothing is
@@ -72,11 +74,13 @@ export async function apply(
   let podCreated = false;
   let left = writesToManyMax;
   let unfinished = false;
+  const waits = waitsToCreate(actions, sandbox, writers.creations);
+  const createInMs = waits.size > 0 ? Math.min(...waits.values()) : undefined;
   const performAll = async (some: readonly Action[] = []) => {
     for (const action of some) {
       const isPutOff = left === 0 && toMany.has(action.do);
       unfinished ||= isPutOff;
-      if (isPutOff || isPointless(action, failures, undone)) {
+      if (isPutOff || waits.has(action) || isPointless(action, failures, undone)) {
         undone.push(action);
         continue;
       }
@@ -93,23 +97,41 @@ export async function apply(
       }
     }
   };
-  const { self, claims, pod, others } = Object.groupBy(withConfirmation(actions), toStep);
+  const isOneRepeated = actions.some((action) => {
+    const child = createdBy(action);
+    return child !== undefined && !waits.has(action) && writers.creations.isRepeated(sandbox, child);
+  });
+  const { self, claims, pod, others } = Object.groupBy(withConfirmation(actions, isOneRepeated), toStep);
   await performAll(self);
-  if (undone.length > 0) return { failures, podCreated, clashed, unfinished };
+  if (undone.length > 0) return { failures, podCreated, clashed, unfinished, createInMs };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
-  return { failures, podCreated, clashed, unfinished };
+  return { failures, podCreated, clashed, unfinished, createInMs };
+}
+
+/** The actions that must wait, because what they create was lost again and again. */
+function waitsToCreate(
+  actions: readonly Action[],
+  sandbox: Stored<Sandbox>,
+  creations: Creations,
+): ReadonlyMap<Action, number> {
+  const waits = actions.map((action) => {
+    const child = createdBy(action);
+    return [action, child === undefined ? 0 : creations.waitMs(sandbox, child)] as const;
+  });
+  return new Map(waits.filter(([, waitMs]) => waitMs > 0));
 }
 
 /**
  * A child is deleted for what its Sandbox says, which its own version does not protect: a resume or a later expiry time may be
- * accepted already. The version of the Sandbox in a `deleteSandbox` confirms the same without a read.
+ * accepted already. The version of the Sandbox in a `deleteSandbox` confirms the same without a read. A child is created again only for
+ * a Sandbox that is still there.
  */
-function withConfirmation(actions: readonly Action[]): readonly Action[] {
+function withConfirmation(actions: readonly Action[], isOneRepeated: boolean): readonly Action[] {
   const deletesChild = actions.some((action) => action.do === "deletePod" || action.do === "deleteService");
   const isConfirmed = actions.some((action) => action.do === "deleteSandbox");
-  return deletesChild && !isConfirmed ? [{ do: "confirmSandbox" }, ...actions] : actions;
+  return (deletesChild && !isConfirmed) || isOneRepeated ? [{ do: "confirmSandbox" }, ...actions] : actions;
 }
 
 function toStep(action: Action): "self" | "claims" | "pod" | "others" {
@@ -146,17 +168,18 @@ function withNameOfClaim(action: Action, message: string): string {
 async function perform(
   action: Action,
   sandbox: Stored<Sandbox>,
-  { client, sandboxes, pods, services, claims, images, signPermit }: SandboxWriters,
+  { client, creations, sandboxes, pods, services, claims, images, signPermit }: SandboxWriters,
   signal: AbortSignal,
 ): Promise<Stored<KubeObject> | "done" | "clashed"> {
+  const created = () => creations.note(sandbox, createdBy(action) ?? "");
   const to = <T extends KubeObject>(type: ResourceType<T>) => writerOf(client, type, signal);
   switch (action.do) {
     case "createClaim":
-      return to(persistentVolumeClaimType).create(claims, action.claim);
+      return to(persistentVolumeClaimType).create(claims, action.claim, created);
     case "adoptClaim":
       return to(persistentVolumeClaimType).patch(claims, action.claim, action.patch);
     case "createPod":
-      return createPod(action, { to: to(podType), pods, signPermit });
+      return createPod(action, { to: to(podType), pods, signPermit, onCreated: created });
     case "adoptPod":
     case "patchPod":
       return to(podType).patch(pods, action.pod, action.patch);
@@ -167,7 +190,7 @@ async function perform(
         metadata: { annotations: { [podNameAnnotation]: action.name ?? null } },
       });
     case "createService":
-      return to(serviceType).create(services, action.service);
+      return to(serviceType).create(services, action.service, created);
     case "patchService":
       return to(serviceType).patch(services, action.service, action.patch);
     case "replaceService":
@@ -179,7 +202,7 @@ async function perform(
     case "confirmSandbox":
       return to(sandboxType).confirm(sandboxes, sandbox);
     case "createImage":
-      return images ? to(memoryImageType).create(images, action.image) : "done";
+      return images ? to(memoryImageType).create(images, action.image, created) : "done";
     case "giveUpImage":
       return images ? to(memoryImageType).patch(images, action.image, giveUp(action)) : "done";
     case "confirmImage":
@@ -195,14 +218,15 @@ interface PodWriter {
   readonly to: ReturnType<typeof writerOf<Pod>>;
   readonly pods: SandboxWriters["pods"];
   readonly signPermit: SandboxWriters["signPermit"];
+  readonly onCreated: () => void;
 }
 
 /** A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. */
 async function createPod(
   { pod, from }: Extract<Action, { do: "createPod" }>,
-  { to, pods, signPermit }: PodWriter,
+  { to, pods, signPermit, onCreated }: PodWriter,
 ): Promise<Stored<Pod> | "done" | "clashed"> {
-  const created = await to.create(pods, pod);
+  const created = await to.create(pods, pod, onCreated);
   if (created === "clashed" || !from) return created;
   const permit = permitFor(created, from);
   if (!permit || !signPermit) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
@@ -218,81 +242,3 @@ const signedPatch = ({ metadata: { resourceVersion }, spec }: Stored<Pod>, signa
 const giveUp = ({ image, why }: Extract<Action, { do: "giveUpImage" }>) => ({
   metadata: { resourceVersion: image.metadata.resourceVersion, annotations: { [givenUpAnnotation]: why } },
 });
-
-/** The four writes and the read before a deletion, each seen by its store at once. */
-function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
-  const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
-  return {
-    /** Returns what the API server has made of it. */
-    async create(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<Stored<T> | "clashed"> {
-      const key = keyOf(object);
-      try {
-        return await store.create(key, () => client.create(type, object, { fieldManager }, signal));
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-        await store.write(key, () => read(object.metadata));
-        return "clashed";
-      }
-    },
-    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<"done" | "clashed"> {
-      const { namespace, name } = object.metadata;
-      const call = () => client.patch(type, { namespace, name }, patchOfSame(object, body), {}, signal);
-      return changeAsSeen(store, object, { call, read });
-    },
-    replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
-      return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
-    },
-    async confirm(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
-      try {
-        const { metadata } = await store.write(keyOf(object), () => read(object.metadata));
-        return metadata.resourceVersion === object.metadata.resourceVersion ? "done" : "clashed";
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-        return "clashed";
-      }
-    },
-    /**
-     * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself
-     * says why it is to go, so one that has changed since (an expiry that was put off) stays and is reconciled again. A
-     * Pod is deleted because of its Sandbox, and its own status changes all the time.
-     */
-    async delete(
-      store: Pick<OwnWrites<T>, "delete" | "write">,
-      object: Stored<T>,
-      { mayBeGone, asSeen }: { readonly mayBeGone: boolean; readonly asSeen: boolean },
-    ): Promise<"done" | "clashed"> {
-      const { namespace, name, uid, resourceVersion } = object.metadata;
-      const options = { preconditions: { uid, ...(asSeen && { resourceVersion }) } };
-      try {
-        await store.delete(object, () => client.delete(type, { namespace, name }, options, signal));
-        return "done";
-      } catch (error) {
-        if (mayBeGone && isNotFound(error)) return "done";
-        if (!asSeen || !isConflict(error)) throw error;
-      }
-      try {
-        await store.write(keyOf(object), () => read(object.metadata));
-        return "clashed";
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-        return "done";
-      }
-    },
-  };
-}
-
-/** Changes an object. An object that has changed since it was read stays as it is, and is reconciled again. */
-async function changeAsSeen<T extends KubeObject>(
-  store: Pick<OwnWrites<T>, "write">,
-  object: Stored<T>,
-  { call, read }: { readonly call: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
-): Promise<"done" | "clashed"> {
-  try {
-    await store.write(keyOf(object), call);
-    return "done";
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    await store.write(keyOf(object), () => read(object.metadata));
-    return "clashed";
-  }
-}

@@ -184,10 +184,12 @@ describe("a call that fails", () => {
   it("is no error when it was to write the status of a Sandbox that is gone", async () => {
     await using lab = await openSandboxLab();
     const gone = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
-    lab.client.failWith = (call) => (isStatusWrite(call) ? gone : undefined);
+    lab.client.failWith = (call) => (isStatusWrite(call) || isRead(call) ? gone : undefined);
+    const isRead = ({ verb, kind }: RecordedCall) => verb === "get" && kind === "Sandbox";
     await lab.create();
-    await vi.waitFor(() => expect(lab.client.calls.some(isStatusWrite)).toBe(true), waiting);
+    await vi.waitFor(() => expect(lab.client.calls.some(isRead)).toBe(true), waiting);
     await lab.untilQuiet();
+    expect(lab.client.calls.filter(isStatusWrite)).toHaveLength(1);
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
 });

@@ -23,6 +23,7 @@ import { findPod } from "./find-pod.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
+import { earliest, throwWhatMayPass } from "./pass-end.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
 import { conclude } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
@@ -113,10 +114,12 @@ export class SandboxReconciler {
     });
     const statusPutOffMs = this.#putOff(sandbox, status);
     const { client } = this.#writersFor(after);
-    const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
+    const { isGone = false, unwritten } =
+      statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : { unwritten: [] };
     // A status is reported in events and metrics when it is written; what this pass did, in any case.
-    const isWritten = statusPutOffMs === undefined && unwritten.length === 0;
+    const isWritten = statusPutOffMs === undefined && unwritten.length === 0 && !isGone;
     this.#report({ ...after, sandbox }, isWritten ? status : (sandbox.status ?? {}), applied);
+    if (isGone) return this.#forget(key);
     throwWhatMayPass(applied.failures, unwritten);
     return earliest(
       recheckAfterMs,
@@ -125,6 +128,7 @@ export class SandboxReconciler {
       standing.is === "underWay" ? standing.recheckAfterMs : undefined,
       applied.clashed ? clashRecheckMs : undefined,
       applied.unfinished ? 0 : undefined,
+      applied.createInMs,
       noteAgainMs,
     );
   }
@@ -227,16 +231,16 @@ export class SandboxReconciler {
     status: SandboxStatus,
     client: KubeClient,
     signal: AbortSignal,
-  ): Promise<readonly unknown[]> {
+  ): Promise<{ readonly isGone?: boolean; readonly unwritten: readonly unknown[] }> {
     const patch = statusPatch(sandbox.status, status);
-    if (!patch) return [];
+    if (!patch) return { unwritten: [] };
     const { sandboxes: store } = this.#options.writers;
     try {
-      await patchStatus(sandbox, patch, { client, type: sandboxType, store, signal });
-      return [];
+      const result = await patchStatus(sandbox, patch, { client, type: sandboxType, store, signal });
+      return { isGone: result === "gone", unwritten: [] };
     } catch (error) {
       signal.throwIfAborted();
-      return [error];
+      return { unwritten: [error] };
     }
   }
 
@@ -286,14 +290,3 @@ const asActedOn = (now: Stored<Sandbox>, { spec, metadata }: Stored<Sandbox>): S
 const roundsMax = 3;
 /** Milliseconds until the next attempt when every round met a change. */
 const clashRecheckMs = 1_000;
-
-function throwWhatMayPass(failures: readonly Failure[], unwritten: readonly unknown[]): void {
-  if (unwritten.length === 0 && failures.every(({ untilChanged }) => untilChanged)) return;
-  const messages = [...failures.map(({ message }) => message), ...unwritten.map(String)];
-  throw new AggregateError([...failures.map(({ cause }) => cause), ...unwritten], messages.join("\n"));
-}
-
-function earliest(...delaysMs: readonly (number | undefined)[]): Outcome {
-  const given = delaysMs.filter((delayMs) => delayMs !== undefined);
-  return given.length === 0 ? {} : { requeueAfterMs: Math.min(...given) };
-}

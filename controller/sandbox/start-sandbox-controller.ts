@@ -13,6 +13,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { Creations } from "../creations.ts";
 import type { IdleWatch } from "../idle/idle-watch.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
@@ -135,6 +136,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
 function openWriters(stores: DisposableStack, { client, informers, clock, signPermit }: SandboxControllerOptions) {
   return {
     client,
+    creations: new Creations(clock),
     sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
     pods: stores.use(new OwnWrites(informers.pods, clock)),
     services: stores.use(new OwnWrites(informers.services, clock)),

@@ -1,6 +1,6 @@
 import type { Service } from "../../api/kinds/core.ts";
 import { keyFor, parseKey, type Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -9,13 +9,14 @@ import {
   usesTcpFront,
 } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { ApiError, isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
+import type { Creations } from "../creations.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { isFront } from "../sandbox/service/make-service.ts";
@@ -37,6 +38,7 @@ export interface TcpFrontReconcilerOptions {
   readonly slices: OwnWrites<EndpointSlice>;
   readonly finder: ActivatorFinder;
   readonly confirmer: Confirmer;
+  readonly creations: Creations;
   readonly ledger: PortLedger;
   readonly turns: WriteTurns;
   readonly waiters: PortWaiters;
@@ -60,7 +62,7 @@ export class TcpFrontReconciler {
 
   /** @throws Error when the slice could not be written, and may be the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const { turns, ledger, waiters } = this.#options;
+    const { turns, ledger, waiters, creations } = this.#options;
     const sandbox = this.#sandboxOf(key);
     const { observed, limitedBy } = this.#observe(key, sandbox);
     this.#listen(key, observed.slice);
@@ -77,7 +79,10 @@ export class TcpFrontReconciler {
       if (!observed.slice?.metadata.deletionTimestamp) ledger.release(key);
       return outcome;
     }
+    const waitMs = sandbox && action.do === "create" ? creations.waitMs(sandbox, child) : 0;
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     if (!turns.take(key, action.urgency)) return outcome;
+    if (sandbox && action.do === "create" && !(await this.#isThere(sandbox, signal))) return {};
     if (!awaited) waiters.settle(key);
     const foreign = ledger.foreign(key).length;
     const written = await this.#perform(key, action, sandbox, signal);
@@ -92,6 +97,15 @@ export class TcpFrontReconciler {
     const [sandbox] = this.#options.sandboxes.by("uid", sandboxUidOf(name));
     if (!sandbox || sandbox.metadata.namespace !== namespace || sandbox.metadata.deletionTimestamp) return undefined;
     return usesTcpFront(sandbox.spec) ? sandbox : undefined;
+  }
+
+  /** Read before a second creation for a sandbox as it was seen: its store may not show that it was deleted. */
+  async #isThere(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<boolean> {
+    const { client, creations } = this.#options;
+    if (!creations.isRepeated(sandbox, child)) return true;
+    const { namespace, name, uid } = sandbox.metadata;
+    const now = await client.get(sandboxType, { namespace, name }, signal).catch(undefinedIfNotFound);
+    return now?.metadata.uid === uid && !now.metadata.deletionTimestamp;
   }
 
   #reportShortage(key: string, sandbox: Stored<Sandbox> | undefined, shortage: PortShortage | undefined): void {
@@ -184,6 +198,7 @@ export class TcpFrontReconciler {
       throw error;
     }
     metrics.written(action.do);
+    if (sandbox && action.do === "create") this.#options.creations.note(sandbox, child);
     const slice = slices.get(key);
     if (action.do !== "delete" && slice) {
       ledger.note(slice);
@@ -253,6 +268,8 @@ export function isOfAnother(key: string, sandboxes: TcpFrontReconcilerOptions["s
 }
 
 const retryMs = 50;
+/** What `Creations` knows the EndpointSlice of a sandbox by. */
+const child = "EndpointSlice";
 
 const isNamespaceGone = (error: unknown): boolean =>
   error instanceof ApiError &&

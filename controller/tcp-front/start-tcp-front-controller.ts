@@ -10,6 +10,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { Creations } from "../creations.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
@@ -88,7 +89,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
   });
   const reconciler = new TcpFrontReconciler({
     ...{ client, slices, finder, confirmer, ledger, turns, waiters, metrics, clock, log, events: options.events },
-    ...{ sandboxes: informers.sandboxes.store, services: informers.services.store },
+    ...{ creations: new Creations(clock), sandboxes: informers.sandboxes.store, services: informers.services.store },
     quarantineMs: settings.quarantineMs,
     shortages: options.shortages,
   });

@@ -11,6 +11,7 @@ import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound } from 
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
+import type { Creations } from "../creations.ts";
 import { patchOfSame } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Traces } from "../traces.ts";
@@ -22,6 +23,7 @@ import { mayRun, usesPolicy } from "./policy-users.ts";
 export interface TemplateWriters {
   readonly client: KubeClient;
   readonly templates: OwnWrites<SandboxTemplate>;
+  readonly creations: Creations;
   readonly policies: OwnWrites<NetworkPolicy>;
   readonly events: EventRecorder;
   readonly sandboxes: Pick<Store<Sandbox, "templateHash">, "by">;
@@ -31,6 +33,11 @@ export interface TemplateWriters {
 
 // The garbage collector takes dead owners off a policy while we write it.
 const roundsMax = 3;
+/** The template keeps changing, which its store shows. */
+const changedRecheckMs = 200;
+/** What `Creations` knows the policy of a template by. */
+const child = "NetworkPolicy";
+const createsPolicy = (action: Action): boolean => action.do === "createPolicy";
 
 /**
  * Brings the label and the NetworkPolicy of one template at a time in line with it, and keeps the policy of a deleted
@@ -59,8 +66,15 @@ export class TemplateReconciler {
     let observed = first;
     for (let round = 1; ; round += 1) {
       try {
-        for (const action of decide(observed)) await this.#perform(action, observed, signal);
-        return {};
+        const actions = decide(observed);
+        const requeueAfterMs = this.#waitMs(actions, observed);
+        if (requeueAfterMs > 0) return { requeueAfterMs };
+        if (await this.#isAsSeen(actions, observed, signal)) {
+          for (const action of actions) await this.#perform(action, observed, signal);
+          return {};
+        }
+        if (round === roundsMax) return { requeueAfterMs: changedRecheckMs };
+        observed = observe(key, this.#writers);
       } catch (error) {
         signal.throwIfAborted();
         if (!isConflict(error) || round === roundsMax) throw error;
@@ -69,10 +83,25 @@ export class TemplateReconciler {
     }
   }
 
+  /** Milliseconds until a policy may be created that was lost again and again. */
+  #waitMs(actions: readonly Action[], { template }: Observed): number {
+    return template && actions.some(createsPolicy) ? this.#writers.creations.waitMs(template, child) : 0;
+  }
+
+  /** Whether the template is still there as it was seen; it is read before a second creation. A new version is seen from then on. */
+  async #isAsSeen(actions: readonly Action[], { template }: Observed, signal: AbortSignal): Promise<boolean> {
+    const { client, creations, templates } = this.#writers;
+    if (!template || !actions.some(createsPolicy) || !creations.isRepeated(template, child)) return true;
+    const { namespace, name, resourceVersion } = template.metadata;
+    const read = () => client.get(sandboxTemplateType, { namespace, name }, signal);
+    return (await templates.read(keyOf(template), read))?.metadata.resourceVersion === resourceVersion;
+  }
+
   async #perform(action: Action, observed: Observed, signal: AbortSignal): Promise<void> {
     try {
       if (action.do === "createPolicy" && !observed.template && !(await this.#isUsed(observed, signal))) return;
       await perform(action, observed.template, this.#writers, signal);
+      if (action.do === "createPolicy" && observed.template) this.#writers.creations.note(observed.template, child);
     } catch (error) {
       signal.throwIfAborted();
       this.#reportFailure(observed, action, error);

@@ -14,6 +14,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { Creations } from "../creations.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
@@ -51,7 +52,14 @@ export function startTemplateController({ client, informers, clock, ...options }
   const policies = stores.use(new OwnWrites(informers.networkPolicies, clock));
   const reconciler = new TemplateReconciler(
     {
-      ...{ client, templates, policies, events: options.events, lostPolicies: informers.lostPolicies },
+      ...{
+        creations: new Creations(clock),
+        client,
+        templates,
+        policies,
+        events: options.events,
+        lostPolicies: informers.lostPolicies,
+      },
       ...{ sandboxes: informers.sandboxes.store, pods: informers.pods.store },
     },
     options.traces,

@@ -4,6 +4,7 @@ import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/kinds/sandb
 import { launchTypeLabel } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import type { Creations } from "../creations.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { controllerReference, ownershipOf, takenOverBy } from "../ownership.ts";
 import { classifyMember, type MemberVerdict } from "./classify-member.ts";
@@ -15,6 +16,7 @@ import { slowStart } from "./resize/slow-start.ts";
 export interface WarmPoolWriters {
   readonly client: KubeClient;
   readonly pools: OwnWrites<SandboxWarmPool>;
+  readonly creations: Creations;
   readonly sandboxes: OwnWrites<Sandbox>;
   /** See `expectationsKey`. */
   readonly expectations: Expectations;

@@ -60,7 +60,7 @@ export class WarmPoolReconciler {
     const census = await reconcileMembers(observed, writers, batch, signal);
     memory.patience.note(census.active, census.replaced);
     // It takes a while to make many, and meanwhile the status would be as old.
-    const [resized, unwritten] = await Promise.all([
+    const [resized, { isGone = false, unwritten }] = await Promise.all([
       this.#resize(observed, census, memory, signal),
       this.#write(observed.pool, statusOf(observed, census), signal),
     ]);
@@ -73,6 +73,7 @@ export class WarmPoolReconciler {
       gapMs: memory.gapMs(seen.policyGap !== undefined),
       settings,
     });
+    if (isGone || resized.isPoolGone) return this.#forget(key);
     if (happening) events.record(happening);
     memory.notProgressing = notProgressing;
     throwAny([...failures, ...census.failures, ...resized.failures, ...unwritten]);
@@ -117,15 +118,15 @@ export class WarmPoolReconciler {
     pool: Stored<SandboxWarmPool>,
     status: SandboxWarmPoolStatus,
     signal: AbortSignal,
-  ): Promise<readonly unknown[]> {
-    if (semanticallyEqual(pool.status, status)) return [];
+  ): Promise<{ readonly isGone?: boolean; readonly unwritten: readonly unknown[] }> {
+    if (semanticallyEqual(pool.status, status)) return { unwritten: [] };
     const { client, pools: store } = this.#options.writers;
     try {
-      await patchStatus(pool, status, { client, type: sandboxWarmPoolType, store, signal });
-      return [];
+      const result = await patchStatus(pool, status, { client, type: sandboxWarmPoolType, store, signal });
+      return { isGone: result === "gone", unwritten: [] };
     } catch (error) {
       signal.throwIfAborted();
-      return [error];
+      return { unwritten: [error] };
     }
   }
 

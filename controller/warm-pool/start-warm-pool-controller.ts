@@ -12,6 +12,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
+import { Creations } from "../creations.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, startKind } from "../start-kind.ts";
@@ -57,6 +58,7 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
   const expectations = new Expectations(clock);
   const writers = {
     client,
+    creations: new Creations(clock),
     pools: stores.use(new OwnWrites(informers.pools, clock)),
     sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
     expectations,

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../../api/kinds/meta.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { isConflict, isInvalid, isRejected } from "../../../kube/client/errors.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
+import { aborted } from "../../../lib/process/lifecycle.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";
@@ -19,7 +20,10 @@ const status = { serviceFQDN: "nova.example" };
 const { signal } = new AbortController();
 
 /** A status is about to be written to the first object; `meanwhile` happens before the server has the patch. */
-async function writeLate(meanwhile: (api: Awaited<ReturnType<typeof openMemoryApi>>) => Promise<unknown>) {
+async function writeLate(
+  meanwhile: (api: Awaited<ReturnType<typeof openMemoryApi>>) => Promise<unknown>,
+  { isDeaf = false } = {},
+) {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openMemoryApi());
   let calls = 0;
@@ -29,18 +33,28 @@ async function writeLate(meanwhile: (api: Awaited<ReturnType<typeof openMemoryAp
     await meanwhile(api);
     return proceed();
   });
-  const base = { client: api.client, clock: systemClock, log: silentLogger, indexes: {}, type: sandboxType };
+  const first = await api.client.create(sandboxType, sandbox);
+  const watching = {
+    ...api.client,
+    ...(isDeaf && { watch: (_type: unknown, _options: unknown, signal: AbortSignal) => silence(signal) }),
+  };
+  const base = { client: watching, clock: systemClock, log: silentLogger, indexes: {}, type: sandboxType };
   const informer = stack.use(startInformer<Sandbox>(base));
   await informer.synced;
   const store = stack.use(new OwnWrites(informer, systemClock));
-  const first = await api.client.create(sandboxType, sandbox);
   const written = patchStatus<Sandbox>(first, status, { client, type: sandboxType, store, signal });
-  const error = await written.then(
-    () => undefined,
-    (cause: unknown) => cause,
+  const [result, error] = await written.then(
+    (is) => [is, undefined],
+    (cause: unknown) => [undefined, cause],
   );
+  const shown = store.get(keyOf(first));
   const now: Stored<Sandbox> | undefined = await api.client.get(sandboxType, at).catch(() => undefined);
-  return { first, now, error, calls };
+  return { first, now, result, error, calls, shown };
+}
+
+/** A watch that never says anything. */
+async function* silence(until: AbortSignal): AsyncGenerator<never> {
+  await aborted(until);
 }
 
 describe("a status", () => {
@@ -52,6 +66,11 @@ describe("a status", () => {
     expect(now?.metadata.uid).not.toBe(first.metadata.uid);
     expect(now?.status).toBeUndefined();
     expect(error).toBeUndefined();
+  });
+
+  it("is not needed by an object that is gone, which is not shown any more though its watch is silent", async () => {
+    const { result, shown } = await writeLate(({ client }) => client.delete(sandboxType, at), { isDeaf: true });
+    expect([result, shown]).toEqual(["gone", undefined]);
   });
 
   it("is written though another client changes the object meanwhile", async () => {

@@ -1,5 +1,6 @@
-import type { Stored } from "../../../api/kinds/meta.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { generatedName } from "../../../api/rules/generated-name.ts";
 import { isAlreadyExists } from "../../../kube/client/errors.ts";
 import type { Observed } from "../observed.ts";
@@ -12,11 +13,17 @@ import { slowStart } from "./slow-start.ts";
 export interface Resized {
   readonly failures: readonly unknown[];
   readonly requeueAfterMs?: number;
+  /** The pool was deleted, which its store does not show yet; absent: it was not asked for, or is there. */
+  readonly isPoolGone?: boolean;
 }
 
 // The events that are expected wake the pool; this is for those that never come.
 const expectationsRecheckMs = 30_000;
 const namesMax = 5;
+/** The pool has changed since it was seen, which its store shows from now on. */
+const changedRecheckMs = 200;
+/** What `Creations` knows the members of a pool by: they have other names each time. */
+const members = "members";
 
 export interface Resizing {
   readonly observed: Observed;
@@ -48,6 +55,14 @@ async function create(
   if (!template) return { failures: [] };
   const { granted, nextMs } = memory.bucket.take(count);
   if (granted === 0) return { failures: [], ...(nextMs !== undefined && { requeueAfterMs: nextMs }) };
+  const instead = await insteadForPool(pool, writers, signal).catch((failure: unknown) => {
+    signal.throwIfAborted();
+    return { failures: [failure] };
+  });
+  if (instead) {
+    memory.bucket.giveBack(granted);
+    return instead;
+  }
   if (!expectations.tryExpectCreations(snapshot, granted)) {
     memory.bucket.giveBack(granted);
     return { failures: [], requeueAfterMs: expectationsRecheckMs };
@@ -65,16 +80,32 @@ async function create(
   };
   const { done, undone, error } = await slowStart(Array.from({ length: granted }), make, signal);
   memory.hold.made(done.length);
+  if (done.length > 0) writers.creations.note(pool, members);
   if (undone > 0) expectations.lowerCreations(snapshot.owner, undone);
   return { failures: error === undefined ? [] : [error] };
 }
 
+/** What to do instead of a second creation for a pool as it was seen, if it is gone or has changed. */
+async function insteadForPool(
+  pool: Stored<SandboxWarmPool>,
+  { client, pools, creations }: WarmPoolWriters,
+  signal: AbortSignal,
+): Promise<Resized | undefined> {
+  if (!creations.isRepeated(pool, members)) return undefined;
+  const { namespace, name, uid, resourceVersion } = pool.metadata;
+  const now = await pools.read(keyOf(pool), () => client.get(sandboxWarmPoolType, { namespace, name }, signal));
+  if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp) return { failures: [], isPoolGone: true };
+  return now.metadata.resourceVersion === resourceVersion
+    ? undefined
+    : { failures: [], requeueAfterMs: changedRecheckMs };
+}
+
 async function remove(
-  members: readonly Stored<Sandbox>[],
+  surplus: readonly Stored<Sandbox>[],
   { observed: { pool, snapshot }, writers }: Resizing,
   signal: AbortSignal,
 ): Promise<Resized> {
   if (!writers.expectations.holds(snapshot)) return { failures: [], requeueAfterMs: expectationsRecheckMs };
-  const { error } = await slowStart(members, (member) => removeMember(member, pool, writers, signal), signal);
+  const { error } = await slowStart(surplus, (member) => removeMember(member, pool, writers, signal), signal);
   return { failures: error === undefined ? [] : [error] };
 }

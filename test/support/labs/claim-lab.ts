@@ -83,6 +83,8 @@ export interface ClaimLab extends AsyncDisposable {
     clock?: Clock;
     /** Default: true. */
     servesV1alpha1?: boolean;
+    /** Kinds of which it learns nothing more, as from a silent watch. A test adds to it. */
+    deafTo?: ReadonlySet<string>;
   }): Promise<LabController>;
   /** Starts a controller of claims only. `startController` starts one of all kinds. */
   startClaims(options?: LabClaimsOptions): Promise<LabClaims>;
@@ -257,6 +259,14 @@ const behind = (client: KubeClient, lagMs: number): KubeClient => ({
   },
 });
 
+/** A client whose watches of some kinds deliver nothing. */
+const deafened = (client: KubeClient, deafTo: ReadonlySet<string>): KubeClient => ({
+  ...client,
+  async *watch(type, options, signal) {
+    for await (const event of client.watch(type, options, signal)) if (!deafTo.has(type.kind)) yield event;
+  },
+});
+
 async function startLabController(
   client: ClaimLab["client"],
   {
@@ -266,10 +276,11 @@ async function startLabController(
     tracer = noTracer,
     clock = systemClock,
     servesV1alpha1 = true,
+    deafTo = new Set(),
   }: Parameters<ClaimLab["startController"]>[0] & {},
 ): Promise<LabController> {
   const calls: InterceptedCall[] = [];
-  const recorded = interceptCalls(client, (call, proceed) => {
+  const recorded = interceptCalls(deafened(client, deafTo), (call, proceed) => {
     calls.push(call);
     return intercept(call, proceed);
   });

@@ -16,6 +16,7 @@ import {
   sandboxWarmPoolType,
 } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
+import { Creations } from "../../../controller/creations.ts";
 import { OwnWrites } from "../../../controller/own-writes.ts";
 import { makeNetworkPolicy } from "../../../controller/template/make-network-policy.ts";
 import { memberChanges } from "../../../controller/warm-pool/member-changes.ts";
@@ -224,6 +225,7 @@ function startReconciler(
   stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
   const writers = {
     client,
+    creations: new Creations(clock),
     pools: stack.use(new OwnWrites(pools.informer, clock)),
     sandboxes: stack.use(new OwnWrites(sandboxes.informer, clock)),
     expectations,

@@ -1,0 +1,88 @@
+import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/kinds/meta.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
+import type { OwnWrites } from "../own-writes.ts";
+
+const fieldManager = "sandbox-controller";
+
+/** The writes to the children of a Sandbox, and the read before a deletion or a repeated creation, each seen by its store at once. */
+export function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
+  const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
+  return {
+    /** Returns what the API server has made of it. */
+    async create(
+      store: Pick<OwnWrites<T>, "create" | "write">,
+      object: T,
+      onCreated: () => void,
+    ): Promise<Stored<T> | "clashed"> {
+      const key = keyOf(object);
+      try {
+        const created = await store.create(key, () => client.create(type, object, { fieldManager }, signal));
+        onCreated();
+        return created;
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+        await store.write(key, () => read(object.metadata));
+        return "clashed";
+      }
+    },
+    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<"done" | "clashed"> {
+      const { namespace, name } = object.metadata;
+      const call = () => client.patch(type, { namespace, name }, patchOfSame(object, body), {}, signal);
+      return changeAsSeen(store, object, { call, read });
+    },
+    replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
+      return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
+    },
+    /** Whether the object is still as it was seen. */
+    async confirm(store: Pick<OwnWrites<T>, "read">, object: Stored<T>): Promise<"done" | "clashed"> {
+      const found = await store.read(keyOf(object), () => read(object.metadata));
+      return found?.metadata.resourceVersion === object.metadata.resourceVersion ? "done" : "clashed";
+    },
+    /**
+     * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself
+     * says why it is to go, so one that has changed since (an expiry that was put off) stays and is reconciled again. A
+     * Pod is deleted because of its Sandbox, and its own status changes all the time.
+     */
+    async delete(
+      store: Pick<OwnWrites<T>, "delete" | "write">,
+      object: Stored<T>,
+      { mayBeGone, asSeen }: { readonly mayBeGone: boolean; readonly asSeen: boolean },
+    ): Promise<"done" | "clashed"> {
+      const { namespace, name, uid, resourceVersion } = object.metadata;
+      const options = { preconditions: { uid, ...(asSeen && { resourceVersion }) } };
+      try {
+        await store.delete(object, () => client.delete(type, { namespace, name }, options, signal));
+        return "done";
+      } catch (error) {
+        if (mayBeGone && isNotFound(error)) return "done";
+        if (!asSeen || !isConflict(error)) throw error;
+      }
+      try {
+        await store.write(keyOf(object), () => read(object.metadata));
+        return "clashed";
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return "done";
+      }
+    },
+  };
+}
+
+/** Changes an object. An object that has changed since it was read stays as it is, and is reconciled again. */
+async function changeAsSeen<T extends KubeObject>(
+  store: Pick<OwnWrites<T>, "write">,
+  object: Stored<T>,
+  { call, read }: { readonly call: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
+): Promise<"done" | "clashed"> {
+  try {
+    await store.write(keyOf(object), call);
+    return "done";
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    await store.write(keyOf(object), () => read(object.metadata));
+    return "clashed";
+  }
+}

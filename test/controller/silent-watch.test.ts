@@ -1,0 +1,82 @@
+import { expect, it, vi } from "vitest";
+import { podType } from "../../api/kinds/core.ts";
+import { networkPolicyType } from "../../api/kinds/network-policy.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { type ClaimLab, type LabController, openClaimLab } from "../support/labs/claim-lab.ts";
+import { waiting } from "../support/waiting.ts";
+
+const namespace = "default";
+const containers = [{ name: "main", image: "busybox" }];
+
+/** The watch of one kind falls silent, and an object of it is deleted with what it owns. */
+const owners = [
+  {
+    owner: sandboxType,
+    name: "nova",
+    child: podType,
+    make: ({ client }: ClaimLab) =>
+      client.create(sandboxType, {
+        metadata: { namespace, name: "nova" },
+        spec: { podTemplate: { spec: { containers } } },
+      }),
+  },
+  { owner: sandboxClaimType, name: "task", child: sandboxType, make: (lab: ClaimLab) => lab.claim("task") },
+  {
+    owner: sandboxWarmPoolType,
+    name: "spares",
+    child: sandboxType,
+    make: (lab: ClaimLab) => lab.pool(1, {}, "spares"),
+  },
+  {
+    owner: sandboxTemplateType,
+    name: "lonely",
+    child: networkPolicyType,
+    make: (lab: ClaimLab) => lab.template({}, "lonely"),
+  },
+] as const;
+
+it.each(owners)(
+  "$owner.kind: one that is deleted unseen gets what it owns once more, and then no more",
+  async (one) => {
+    await using lab = await openClaimLab();
+    const deafTo = new Set<string>();
+    await using controller = await lab.startController({ deafTo });
+    await lab.template();
+    await lab.pool(0);
+    await one.make(lab);
+    await vi.waitFor(() => expect(creations(controller, one)).toBe(1), waiting);
+    await untilQuiet(controller);
+    deafTo.add(one.owner.kind);
+    await lab.client.delete<object & { readonly metadata: object }>(one.owner, { namespace, name: one.name });
+    await vi.waitFor(() => expect(reads(controller, one)).toBeGreaterThan(0), waiting);
+  await untilQuiet(controller);
+  expect(creations(controller, one)).toBe(2);
+  // A pool is read for its members and for its status.
+  expect(reads(controller, one)).toBeLessThanOrEqual(2);
+});
+      return answer;
+    },
+  });
+  const began = performance.now();
+  await owners[0].make(lab);
+  await vi.waitFor(() => expect(creations(controller, owners[0])).toBe(7), waiting);
+  // 0, 10, 20, 40, 80 and 160 ms, each less a tenth at most.
+  expect(performance.now() - began).toBeGreaterThan(270);
+});
+
+const creations = ({ calls }: LabController, { child, name }: Pick<(typeof owners)[number], "child" | "name">): number =>
+  calls.filter((call) => call.verb === "create" && call.kind === child.kind && call.name.startsWith(name)).length;
+
+const reads = ({ calls }: LabController, { owner, name }: (typeof owners)[number]): number =>
+  calls.filter((call) => call.verb === "get" && call.kind === owner.kind && call.name === name).length;
+
+/** Waits until the controller has made no call for a while. */
+async function untilQuiet({ calls }: LabController): Promise<void> {
+  for (let seen = -1; seen !== calls.length; ) {
+    seen = calls.length;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+}
