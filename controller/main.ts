@@ -51,6 +51,7 @@ async function run(config: ControllerConfig, { log, registry }: ProgramParts, st
   const { startController } = await import("./start.ts");
   await using controller = await startController(config, {
     client,
+    checking: (mayCall) => client.checking(mayCall),
     leaseClient,
     clock,
     turns,

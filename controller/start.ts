@@ -41,10 +41,9 @@ import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
   readonly client: KubeClient;
-  /**
-   * For the lease alone, so that its renewal does not wait behind the calls of a busy controller, nor for their rate; absent:
-   * the same.
-   */
+  /** The same client, with a check each time that a call is sent; absent: calls are checked before they wait. */
+  readonly checking?: (mayCall: () => void) => KubeClient;
+  /** For the lease alone: its renewal does not wait behind the calls of a busy controller, nor for their rate; absent: the same. */
   readonly leaseClient?: KubeClient;
   readonly clock: Clock;
   /** Shared with `client`; absent: passes follow each other without pauses. */
@@ -169,7 +168,8 @@ type Tools = ReturnType<typeof makeTools> & { readonly signPermit: Signer | unde
 
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
 function makeTools(parts: ControllerParts, { confirm }: Leadership) {
-  const { client, clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
+  const { clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
+  const client = (confirm && parts.checking?.(confirm)) ?? parts.client;
   const lanes = new CallLanes({ clock, mayCall: confirm });
   return {
     client: lanes.atOnce(client),

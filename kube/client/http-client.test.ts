@@ -228,6 +228,23 @@ describe("a server that is too busy", () => {
     expect(await call).toEqual(aPod);
   });
 
+  it("is not asked again for who may not call any more, as for a leader whose lease is over", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi((_, response) => busy("3")(response), { clock });
+    await using client = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-test", clock });
+    let isOver = false;
+    const checked = client.checking(() => {
+      if (isOver) throw new Error("the lease is over");
+    });
+    const call = checked.get(podType, nova);
+    call.catch(() => {});
+    await vi.waitFor(() => expect(clock.pending).toBe(2), waiting);
+    isOver = true;
+    await clock.advance(3_000);
+    await expect(call).rejects.toThrow("the lease is over");
+    expect(api.received).toHaveLength(1);
+  });
+
   it("gets at most five attempts", async () => {
     await using api = await openScriptedApi((_, response) => busy("0")(response));
     await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);

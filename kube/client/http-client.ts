@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
 import type { KubeConnection } from "./connection.ts";
-import { HttpTransport } from "./http-transport.ts";
+import { type Call, HttpTransport } from "./http-transport.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { parseWatch } from "./watch-lines.ts";
 
@@ -43,7 +43,12 @@ const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
 };
 
 /** A client over HTTP. Disposing aborts pending requests. */
-export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): KubeClient & AsyncDisposable {
+export interface HttpClient extends KubeClient, AsyncDisposable {
+  /** The same, with a check each time that a call is about to be sent, also again; it throws if that may not be. */
+  checking(mayCall: () => void): KubeClient;
+}
+
+export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): HttpClient {
   const transport = new HttpTransport(connection, {
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
@@ -54,8 +59,16 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     answerBytesMax: options.answerBytesMax,
     metrics: options.registry && createRequestMetrics(options.registry, new URL(connection.server).host),
   });
+  return {
+    ...clientOn(transport),
+    checking: (mayCall) => clientOn(transport, mayCall),
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
+
+function clientOn(transport: HttpTransport, mayCall?: () => void): KubeClient {
   // The only cast: the server's responses are assumed to have the requested type.
-  const ask = <R>(...args: Parameters<typeof transport.call>) => transport.call(...args) as Promise<R>;
+  const ask = <R>(call: Call, signal?: AbortSignal) => transport.call({ ...call, mayCall }, signal) as Promise<R>;
 
   return {
     get: (type, name, signal) =>
@@ -98,8 +111,6 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
       const body = { apiVersion: "v1", kind: "DeleteOptions", ...deleteOptions };
       await ask({ method: "DELETE", path: resourcePath(type, name), namespace: name.namespace, body }, signal);
     },
-
-    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
 }
 

@@ -21,6 +21,8 @@ export interface Call {
   readonly contentType?: string;
   /** A review of a token or of access. It waits for none but other reviews, and nothing else waits for it. */
   readonly isReview?: boolean;
+  /** Called each time that the call is about to be sent, after all waits but that for a connection; throws if it may not be sent. */
+  readonly mayCall?: (() => void) | undefined;
 }
 
 /** Requests and responses as JSON. Only this interface classifies failures. */
@@ -155,18 +157,29 @@ export class HttpTransport implements Transport {
     pool.close().then(forget, forget); // once its last response has ended
   }
 
+  async #headersOf(call: Call, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    try {
+      return {
+        accept: "application/json",
+        "user-agent": this.#options.userAgent,
+        ...(call.body !== undefined && { "content-type": call.contentType ?? "application/json" }),
+        ...(await abortable(this.#connection.authHeaders(), signal)),
+      };
+    } catch (cause) {
+      this.#options.metrics?.unanswered(call.method);
+      throw toFailure(call, cause, signal);
+    }
+  }
+
   async #send(kind: keyof Pools, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { metrics, userAgent } = this.#options;
+    const { metrics } = this.#options;
+    const headers = await this.#headersOf(call, signal);
+    call.mayCall?.();
     try {
       const response = await this.#poolsOfNow()[kind].request({
         method: call.method,
         path: this.#prefix + call.path,
-        headers: {
-          accept: "application/json",
-          "user-agent": userAgent,
-          ...(call.body !== undefined && { "content-type": call.contentType ?? "application/json" }),
-          ...(await abortable(this.#connection.authHeaders(), signal)),
-        },
+        headers,
         ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
         signal,
       });

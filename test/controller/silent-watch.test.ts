@@ -52,11 +52,22 @@ it.each(owners)(
     deafTo.add(one.owner.kind);
     await lab.client.delete<object & { readonly metadata: object }>(one.owner, { namespace, name: one.name });
     await vi.waitFor(() => expect(reads(controller, one)).toBeGreaterThan(0), waiting);
-  await untilQuiet(controller);
-  expect(creations(controller, one)).toBe(2);
-  // A pool is read for its members and for its status.
-  expect(reads(controller, one)).toBeLessThanOrEqual(2);
-});
+    await untilQuiet(controller);
+    expect(creations(controller, one)).toBe(2);
+    // A pool is read for its members and for its status.
+    expect(reads(controller, one)).toBeLessThanOrEqual(2);
+  },
+);
+
+it("a Pod that somebody deletes again and again comes back later each time", async () => {
+  await using lab = await openClaimLab();
+  let deletions = 0;
+  await using controller = await lab.startController({
+    intercept: async ({ verb, kind, name }, proceed) => {
+      const answer = await proceed();
+      if (verb !== "create" || kind !== "Pod" || deletions === 6) return answer;
+      deletions += 1;
+      await lab.client.delete(podType, { namespace, name });
       return answer;
     },
   });
