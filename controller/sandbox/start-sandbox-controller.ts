@@ -21,6 +21,7 @@ import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import { AgentMemory } from "../suspension/hibernation/agent-memory.ts";
 import type { MemoryProvider } from "../suspension/hibernation/memory-provider.ts";
 import { type NodeAgents, onReadiness } from "../suspension/hibernation/node-agents.ts";
+import { startOrphanRemoval } from "../suspension/hibernation/remove-orphans.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
@@ -36,7 +37,7 @@ import { claimChanges } from "./volumes/claim-changes.ts";
 import { isUnclaimedMember } from "./write-priority.ts";
 
 export interface SandboxInformers {
-  readonly sandboxes: Informer<Sandbox, "volumeClaim" | "childName">;
+  readonly sandboxes: Informer<Sandbox, "volumeClaim" | "childName" | "uid">;
   readonly pods: Informer<Pod, "sandboxHash">;
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
@@ -123,14 +124,21 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     metrics: options.runtimeMetrics,
     turns: options.turns,
   });
-  const failed = firstFailure(kind, suspending);
+  const orphans = removeOrphans(options);
+  const failed = firstFailure(kind, suspending, orphans);
   return {
     failed,
     async [Symbol.asyncDispose]() {
-      await Promise.all([kind[Symbol.asyncDispose](), suspending[Symbol.asyncDispose]()]);
+      await Promise.all([kind, suspending, orphans].map((part) => part?.[Symbol.asyncDispose]()));
       stores.dispose();
     },
   };
+}
+
+function removeOrphans({ informers, slowClient: client, clock, log }: SandboxControllerOptions): Running | undefined {
+  const { images, sandboxes } = informers;
+  const exists = (uid: string) => sandboxes.store.by("uid", uid).length > 0;
+  return images && startOrphanRemoval({ client, clock, log, images: images.store, exists });
 }
 
 function openWriters(stores: DisposableStack, { client, informers, clock, signPermit }: SandboxControllerOptions) {
