@@ -26,7 +26,7 @@ import { registerStoreAges } from "./stores/store-ages.ts";
 import { StoreHealth } from "./stores/store-health.ts";
 import { reachActivators } from "./suspension/activators/reach-activators.ts";
 import { type MemoryProvider, noProvider } from "./suspension/hibernation/memory-provider.ts";
-import { type Signer, signerOf } from "./suspension/hibernation/signing-key.ts";
+import { Signing } from "./suspension/hibernation/signing.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
 import { PortShortages } from "./tcp-front/port-shortages.ts";
@@ -151,23 +151,25 @@ interface World {
 
 /** Everything that only a leader does, once it may begin. */
 function startWork(config: ControllerConfig, parts: ControllerParts, world: World, leadership: Leadership): Running {
-  const tools = makeTools(parts, leadership);
+  const tools = makeTools(config, parts, leadership);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
     await Promise.race([stopped, config.leaderElection ? leadership.elected : world.stores.untilFit(signal)]);
     if (signal.aborted) return;
     world.stores.useCore();
     tools.log.info("the stores that Sandboxes need are filled; starting workers");
-    const signPermit = await signerOf(config, parts.client, signal);
-    await using kinds = startKinds(config, { ...tools, signPermit }, world);
-    await Promise.race([stopped, kinds.failed]);
+    await using reading = tools.signer?.start();
+    await tools.signer?.untilBegun(signal);
+    if (signal.aborted) return;
+    await using kinds = startKinds(config, tools, world);
+    await Promise.race([stopped, firstFailure(kinds, reading)]);
   });
 }
 
-type Tools = ReturnType<typeof makeTools> & { readonly signPermit: Signer | undefined };
+type Tools = ReturnType<typeof makeTools>;
 
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
-function makeTools(parts: ControllerParts, { confirm }: Leadership) {
+function makeTools(config: ControllerConfig, parts: ControllerParts, { confirm }: Leadership) {
   const { clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
   const client = (confirm && parts.checking?.(confirm)) ?? parts.client;
   const lanes = new CallLanes({ clock, mayCall: confirm });
@@ -179,6 +181,9 @@ function makeTools(parts: ControllerParts, { confirm }: Leadership) {
     log,
     registry,
     memory,
+    signer: config.hibernation
+      ? new Signing({ client, clock, log, registry, namespace: config.hibernationNamespace })
+      : undefined,
     lifecycleMetrics: new LifecycleMetrics(registry, clock),
     runtimeMetrics: createRuntimeMetrics(registry, clock),
     suspensionMetrics: new SuspensionMetrics(registry),

@@ -29,8 +29,8 @@ export interface SandboxWriters {
   readonly claims: OwnWrites<PersistentVolumeClaim>;
   /** Absent: nothing captures memory here, and no action names an image. */
   readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
-  /** Signs what permits a Pod to be restored. Absent: there are no images. */
-  readonly signPermit?: ((permit: Permit) => string) | undefined;
+  /** Signs what permits a Pod to be restored; undefined without a key. Absent: there are no images. */
+  readonly signPermit?: ((permit: Permit) => string | undefined) | undefined;
 }
 
 export interface Applied {
@@ -229,8 +229,9 @@ async function createPod(
   const created = await to.create(pods, pod, onCreated);
   if (created === "clashed" || !from) return created;
   const permit = permitFor(created, from);
-  if (!permit || !signPermit) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
-  return to.patch(pods, created, signedPatch(created, signPermit(permit)));
+  const signature = permit && signPermit?.(permit);
+  if (signature === undefined) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
+  return to.patch(pods, created, signedPatch(created, signature));
 }
 
 /** With the version that the create returned: not for a Pod that has changed since, nor for another of that name. */

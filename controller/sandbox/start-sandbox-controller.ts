@@ -21,7 +21,9 @@ import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import { AgentMemory } from "../suspension/hibernation/agent-memory.ts";
 import type { MemoryProvider } from "../suspension/hibernation/memory-provider.ts";
 import { type NodeAgents, onReadiness } from "../suspension/hibernation/node-agents.ts";
+import type { Permit } from "../suspension/hibernation/permit.ts";
 import { startOrphanRemoval } from "../suspension/hibernation/remove-orphans.ts";
+import type { Signer } from "../suspension/hibernation/signing.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
@@ -68,7 +70,7 @@ export interface SandboxControllerOptions {
   readonly suspensionMetrics: SuspensionMetrics;
   readonly memory: MemoryProvider;
   /** Absent: no Pod is restored. */
-  readonly signPermit?: SandboxWriters["signPermit"];
+  readonly signer?: Signer | undefined;
   /** Undefined: there are no templates, and no Pod waits for their policies. */
   readonly policyGate: PolicyGate | undefined;
 }
@@ -115,6 +117,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
       (enqueue) => suspender.onAnswered(enqueue),
+      (enqueue) => options.signer?.onKey(() => imagesOwners(informers).forEach(enqueue)) ?? new DisposableStack(),
       (enqueue) => options.portShortages.onChange(enqueue),
       (enqueue) => options.policyGate?.onChange(enqueue) ?? new DisposableStack(),
     ],
@@ -141,7 +144,7 @@ function removeOrphans({ informers, slowClient: client, clock, log }: SandboxCon
   return images && startOrphanRemoval({ client, clock, log, images: images.store, exists });
 }
 
-function openWriters(stores: DisposableStack, { client, informers, clock, signPermit }: SandboxControllerOptions) {
+function openWriters(stores: DisposableStack, { client, informers, clock, signer }: SandboxControllerOptions) {
   return {
     client,
     creations: new Creations(clock),
@@ -150,17 +153,24 @@ function openWriters(stores: DisposableStack, { client, informers, clock, signPe
     services: stores.use(new OwnWrites(informers.services, clock)),
     claims: stores.use(new OwnWrites(informers.claims, clock)),
     images: informers.images && stores.use(new OwnWrites(informers.images, clock)),
-    signPermit,
+    signPermit: signer && ((permit: Permit) => signer.sign(permit)),
   };
 }
 
 /** Node agents keep memory where they are enabled; else whatever was given. */
 function memoryOf(stores: DisposableStack, writers: SandboxWriters, options: SandboxControllerOptions): MemoryProvider {
-  const { clock, informers, memory } = options;
-  if (!informers.images || !informers.agents || !writers.images) return memory;
+  const { clock, informers, memory, signer } = options;
+  if (!informers.images || !informers.agents || !writers.images || !signer) return memory;
   const { sandboxes, images } = writers;
   return stores.use(
-    new AgentMemory({ images, store: informers.images.store, agents: informers.agents.store, sandboxes, clock }),
+    new AgentMemory({
+      images,
+      store: informers.images.store,
+      agents: informers.agents.store,
+      signer,
+      sandboxes,
+      clock,
+    }),
   );
 }
 
@@ -190,6 +200,8 @@ function sourcesOf(
     ),
   ];
 }
+
+const imagesOwners = ({ images }: SandboxInformers) => images?.store.list().flatMap(ownerKeys) ?? [];
 
 /** The sandboxes of a node, when its agent comes or goes: what the agent has answered about them counts, or does not. */
 function agentChanges({ agents, images }: SandboxInformers): readonly Source[] {

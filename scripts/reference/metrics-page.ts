@@ -26,6 +26,7 @@ const lastMetric = "rouse_warm_pools_not_progressing";
 // Every feature that has metrics of its own is on.
 const controllerArgs = [
   "--extensions",
+  "--hibernation",
   "--leader-election-namespace=agent-sandbox-system",
   "--metrics-bind-address=0",
   "--health-probe-bind-address=0",

@@ -195,6 +195,8 @@ export const memoryReasons: Meanings<RefusalReason> = {
   PostStartHook: "A container of the Pod has a postStart hook.",
   Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
   NoProvider: "The controller runs without --hibernation.",
+  NoSigningKey:
+    "The controller cannot read or make the key that permits memory to be restored; its log says why. It tries again.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
@@ -218,6 +220,7 @@ export const lossMeanings: Meanings<LossReason> = {
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
   AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
+  NoSigningKey: "The controller could not read the key that permits memory to be restored; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
   RestoreRefused:

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
-import { podType } from "../../api/kinds/core.ts";
+import { podType, secretType } from "../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { type Hibernation, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { signingSecretName } from "../../api/protocols/memory-keys.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
 import {
   givenUpAnnotation,
@@ -415,6 +416,42 @@ it("another controller ends a suspension whose capture has begun, and keeps the 
   await using _controller = await lab.startController({ flags });
   ended.resolve(captured);
   expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
+});
+
+it("a controller that cannot read its key goes on without memory, says so, and keeps memory once it can", {
+  timeout: 60_000,
+}, async () => {
+  await using lab = await openSleepLab();
+  await using agent = startFakeNodeAgent(lab.client);
+  {
+    await using _controller = await lab.startController({ flags });
+    await lab.create(hibernates);
+    await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
+    await lab.change({ operatingMode: "Suspended" });
+    expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
+  }
+  const at = { namespace: agentPod.namespace, name: signingSecretName };
+  const secret = await lab.client.get(secretType, at);
+  await lab.client.patch(secretType, at, { type: "merge", body: { data: { "ed25519.key": null } } });
+  await using controller = await lab.startController({ flags });
+  await lab.change({ operatingMode: "Running" });
+  await untilTold(lab, { lastWake: { mode: "Anew", reason: "NoSigningKey" } });
+  await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
+  await lab.change({ operatingMode: "Suspended" });
+  const message = "the controller cannot read its signing key";
+  const told = { state: "Stopped", reason: "NoSigningKey", message };
+  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(told);
+  expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(0);
+  await lab.client.patch(secretType, at, { type: "merge", body: { data: secret.data } });
+  await vi.waitFor(
+    async () => expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(1),
+    waiting,
+  );
+  await lab.change({ operatingMode: "Running" });
+  await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
+  await lab.change({ operatingMode: "Suspended" });
+  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
+  expect(agent.restored).toEqual([]);
 });
 
 it("a manual suspension captures memory also without activators", async () => {

@@ -12,7 +12,7 @@ const sandbox = aSandbox();
 const sandboxUID = sandbox.metadata.uid;
 const namespace = sandbox.metadata.namespace ?? "";
 
-function openMemory(images: readonly Stored<MemoryImage>[], nodesWithAgent = ["node-1"]) {
+function openMemory(images: readonly Stored<MemoryImage>[], nodesWithAgent = ["node-1"], hasKey = true) {
   const clock = new FakeClock();
   const gone: ((sandbox: Stored<Sandbox>) => void)[] = [];
   const onGone = (listener: (sandbox: Stored<Sandbox>) => void) => {
@@ -22,7 +22,8 @@ function openMemory(images: readonly Stored<MemoryImage>[], nodesWithAgent = ["n
   const current = new Map(images.map((image) => [keyOf(image), image]));
   const store = { by: () => images };
   const agents = { by: (_: string, node: string) => (nodesWithAgent.includes(node) ? [aPodOf(sandbox)] : []) };
-  const memory = new AgentMemory({ images: current, store, agents, sandboxes: { onGone }, clock });
+  const signer = { canSign: () => hasKey };
+  const memory = new AgentMemory({ images: current, store, agents, signer, sandboxes: { onGone }, clock });
   return { memory, clock, forget: () => gone.forEach((listener) => void listener(sandbox)) };
 }
 
@@ -52,6 +53,15 @@ it("the answer of an agent counts only while its node has one that is ready", ()
     reason: "AgentNotReady",
     message: "its node has no node agent that is ready",
   });
+});
+
+it("without a key nothing is kept or restored", () => {
+  const answered = [image("Preflight", { preflight: { capturable: true } })];
+  const { memory } = openMemory(answered, ["node-1"], false);
+  const message = "the controller cannot read its signing key";
+  expect(memory.preflight(pod)).toEqual({ reason: "NoSigningKey", message });
+  expect(memory.seen(sandbox, [pod]).canSign).toBe(false);
+  expect(openMemory(answered).memory.seen(sandbox, [pod]).canSign).toBe(true);
 });
 
 it("an image of a former sandbox of the same name is none of its own", () => {

@@ -13,6 +13,7 @@ import { imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
 import { hasReadyAgent } from "./node-agents.ts";
 import { waitsForItsNode } from "./restore.ts";
+import type { Signer } from "./signing.ts";
 
 /** MemoryImages by the Sandbox that they are of, and by the node that they are on. */
 export const imageIndexes = {
@@ -24,6 +25,7 @@ export interface AgentMemoryOptions {
   readonly images: View<MemoryImage>;
   readonly store: Pick<Store<MemoryImage, "sandboxUid">, "by">;
   readonly agents: Pick<Store<Pod, "readyOn">, "by">;
+  readonly signer: Pick<Signer, "canSign">;
   readonly sandboxes: Pick<OwnWrites<Sandbox>, "onGone">;
   readonly clock: Clock;
 }
@@ -54,6 +56,7 @@ export class AgentMemory implements MemoryProvider, Disposable {
     // Nothing is known about the Pod that a template describes.
     if (metadata?.uid === undefined) return undefined;
     if (metadata.annotations?.[runHashAnnotation] === undefined) return tooOld;
+    if (!this.#options.signer.canSign()) return noKey;
     // What an agent has answered says nothing once the agent is gone.
     if (spec?.nodeName !== undefined && !hasReadyAgent(this.#options.agents, spec.nodeName)) return notReady;
     const image = this.#options.images.get(keyFor(metadata.namespace, imageNameOf(metadata.uid)));
@@ -65,17 +68,18 @@ export class AgentMemory implements MemoryProvider, Disposable {
 
   seen(sandbox: Stored<Sandbox>, pods: readonly Stored<Pod>[]): SeenImages {
     const images = this.#imagesOf(sandbox, pods);
+    const canSign = this.#options.signer.canSign();
     const { uid } = sandbox.metadata;
     const waitsFor = nextOf(sandbox, pods, images);
     if (waitsFor === undefined) {
       this.#waits.delete(uid);
-      return { images, waitedMs: 0 };
+      return { images, waitedMs: 0, canSign };
     }
     const nowMs = this.#options.clock.ticksMs();
     const known = this.#waits.get(uid);
     const wait = known?.for === waitsFor ? known : { for: waitsFor, sinceMs: nowMs };
     this.#waits.set(uid, wait);
-    return { images, waitedMs: nowMs - wait.sinceMs };
+    return { images, waitedMs: nowMs - wait.sinceMs, canSign };
   }
 
   [Symbol.dispose](): void {
@@ -111,5 +115,6 @@ const tooOld: MemoryRefusal = {
   reason: "PodTooOld",
   message: "the Pod was created before the sandbox was to hibernate, or before hibernation was enabled",
 };
+const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read its signing key" };
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };

@@ -12,6 +12,7 @@ export const refusalReasons = [
   "PostStartHook",
   "Devices",
   "NoProvider",
+  "NoSigningKey",
   "NoGvisor",
   "PodTooOld",
   "AgentNotReady",
@@ -39,6 +40,8 @@ export interface SeenImages {
   readonly images: readonly Stored<MemoryImage>[];
   /** For how long the controller has waited for what is next: the end of a capture, or a node for a Pod that is to be restored. */
   readonly waitedMs: number;
+  /** Whether a Pod can be permitted to go on from an image. Absent: yes. */
+  readonly canSign?: boolean;
 }
 
 /** Keeps the memory of Pods over suspensions. */

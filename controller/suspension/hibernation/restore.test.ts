@@ -48,6 +48,13 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
     });
   });
 
+  it("does not go on from memory if nothing can permit it, and gives it up first", () => {
+    const image = captured();
+    const { pod: next, from, unusable } = nextPodOf(sandboxOf(), pod(), { ...seen(image), canSign: false });
+    expect([next.metadata.annotations?.[memoryImageAnnotation], from]).toEqual([undefined, undefined]);
+    expect(unusable).toEqual([{ image, why: "NoSigningKey" }]);
+  });
+
   it.each([
     { what: "runs something else", image: captured({ spec: { runHash: "old" } }), why: "RunChanged" },
     { what: "has another name", image: captured({ spec: { podName: "old" } }), why: "RunChanged" },

@@ -16,6 +16,7 @@ export const lossReasons = [
   "SeveralImages",
   "AlreadyUsed",
   "NotScheduled",
+  "NoSigningKey",
   "ImageLost",
   "RestoreFailed",
   "RestoreRefused",
@@ -44,9 +45,11 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
   const hashed =
     isToHibernate(sandbox.spec) && made.spec ? annotated(made, runHashAnnotation, runHashOf(made.spec)) : made;
   const held = seen.images.filter(holdsMemory);
+  const canSign = seen.canSign ?? true;
   const judged = held.map((image) => ({
     image,
-    why: held.length > 1 ? "SeveralImages" : objection(sandbox, hashed, image),
+    why:
+      held.length > 1 ? "SeveralImages" : (objection(sandbox, hashed, image) ?? (canSign ? undefined : "NoSigningKey")),
   }));
   const [usable] = judged.filter(({ why }) => why === undefined);
   if (usable) return { pod: restoring(hashed, usable.image), from: usable.image, unusable: [] };

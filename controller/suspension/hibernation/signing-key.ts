@@ -4,7 +4,6 @@ import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import { privateKeyIn } from "../../../lib/certificates/private-key.ts";
-import { type Permit, signPermit } from "./permit.ts";
 
 const privateKeyFile = "ed25519.key";
 
@@ -18,24 +17,6 @@ export interface SigningKeyOptions {
 export function publicTextOf(key: KeyObject): string {
   const { x = "" } = createPublicKey(key).export({ format: "jwk" });
   return Buffer.from(x, "base64url").toString("base64");
-}
-
-export type Signer = (permit: Permit) => string;
-
-export interface SignerSettings {
-  readonly hibernation: boolean;
-  readonly hibernationNamespace: string;
-}
-
-/** What permits Pods to be restored. Undefined if no node keeps memory. */
-export async function signerOf(
-  { hibernation, hibernationNamespace: namespace }: SignerSettings,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<Signer | undefined> {
-  if (!hibernation) return undefined;
-  const key = await readSigningKey({ client, namespace }, signal);
-  return (permit) => signPermit(permit, key);
 }
 
 const attemptsMax = 5;
