@@ -84,21 +84,21 @@ func openRegular(path string) (*os.File, error) {
 }
 
 // check returns an error if gVisor could not restore a container from an image, as far as that is known without its
-// bytes. The container that holds the Pod together has no name. config is the hash of what the container would run.
-func (d description) check(image, container, config, runsc string) error {
+// bytes. The container that holds the Pod together has no name.
+func (d description) check(image, container string, of claim) error {
 	if container != "" && !slices.Contains(d.Containers, container) {
 		return fmt.Errorf("the image has the containers %q, and not %q", d.Containers, container)
 	}
 	if _, isNamed := d.Files["checkpoint.img"]; !isNamed {
 		return fmt.Errorf("%s does not name checkpoint.img", descriptionFile)
 	}
-	if d.Configs[container] != config {
-		return fmt.Errorf("the container %q would run something else than the captured one: %s, and not %q", container, config, d.Configs[container])
+	if d.Configs[container] != of.config {
+		return fmt.Errorf("the container %q would run something else than the captured one: %s, and not %q", container, of.config, d.Configs[container])
 	}
 	if err := d.checkNames(image); err != nil {
 		return err
 	}
-	version, err := versionOf(runsc)
+	version, err := versionOf(of.runsc)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func versionOf(runsc string) (string, error) {
 	defer cancel()
 	output, err := exec.CommandContext(ctx, runsc, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", runsc, err)
+		return "", unknown{fmt.Errorf("%s --version: %w", runsc, err)}
 	}
 	line, _, _ := strings.Cut(string(output), "\n")
 	return strings.TrimPrefix(line, "runsc version "), nil

@@ -20,6 +20,8 @@ type mark struct {
 	// BeganMs is when the use began, in milliseconds since 1970.
 	BeganMs int64  `json:"beganMs,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	// Containers are those that were captured. Only the mark of the Pod has them.
+	Containers []string `json:"containers,omitempty"`
 }
 
 // markPath names the mark of a container; that of the Pod has no name of a container.
@@ -30,20 +32,51 @@ func markPath(image, container string) string {
 	return image + "." + container + ".json"
 }
 
-// claim makes the mark. It returns false if the mark is there already.
+func (m *mark) exists() (bool, error) {
+	_, err := os.Lstat(m.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// claim makes the mark. It returns false if the mark is there already. The mark gets its name last, with its whole text on
+// the disk. So an error, as of a full disk, is no use of the image.
 func (m *mark) claim() (bool, error) {
 	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
 		return false, err
 	}
-	file, err := os.OpenFile(m.path, os.O_CREATE|os.O_EXCL, 0o600)
+	m.Outcome = "restoring"
+	text, err := json.Marshal(m)
+	if err != nil {
+		return false, err
+	}
+	next, err := writeNext(m.path, text)
+	if err != nil {
+		return false, err
+	}
+	err = os.Link(next, m.path)
+	if removed := os.Remove(next); err == nil && removed != nil {
+		return false, errors.Join(removed, m.release())
+	}
 	if errors.Is(err, os.ErrExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	file.Close()
-	return true, m.conclude("restoring", nil)
+	if err := syncFolder(m.path); err != nil {
+		return false, errors.Join(err, m.release())
+	}
+	return true, nil
+}
+
+// release takes a claim back. Nothing must have been restored for it.
+func (m *mark) release() error {
+	if err := os.Remove(m.path); err != nil {
+		return err
+	}
+	return syncFolder(m.path)
 }
 
 // conclude writes the outcome to the disk before it returns: after a power cut the image must still count as used.
@@ -68,21 +101,35 @@ func readMark(path string) (mark, error) {
 	return found, json.Unmarshal(text, &found)
 }
 
-// replaceFile writes a file in one step that lasts: a reader sees the old text or the new one. Each container has a shim,
-// and several may write the same file, so each writes its own next text.
+// replaceFile writes a file in one step that lasts: a reader sees the old text or the new one.
 func replaceFile(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	next, err := writeNext(path, text)
 	if err != nil {
 		return err
 	}
+	if err := os.Rename(next, path); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return syncFolder(path)
+}
+
+// writeNext writes the text beside a file, to the disk, and returns the path. Each container has a shim, and several may
+// write the same file, so each writes its own next text.
+func writeNext(path string, text []byte) (string, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	if err != nil {
+		return "", err
+	}
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		return "", errors.Join(err, os.Remove(file.Name()))
 	}
+	return file.Name(), nil
+}
+
+// syncFolder has the disk remember the name of a file.
+func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err

@@ -77,112 +77,8 @@ type container struct {
 	exit  func(code int)
 }
 
-// claim is what a container says of itself when it asks for its memory.
-type claim struct {
-	annotations map[string]string
-	// config is the hash of what it would run.
-	config string
-	// runsc is the path of the program.
-	runsc string
-}
-
-// claimImage decides whether the container is restored. An image is used once: a container that finds a mark of an
-// earlier use starts anew, and so does a Pod whose image cannot be used.
-func (c *container) claimImage(ctx context.Context, of claim) error {
-	annotations := of.annotations
-	if !imageName.MatchString(annotations[imageAnnotation]) {
-		log.G(ctx).Warnf("container %s starts anew: %q is not the name of an image", c.id, annotations[imageAnnotation])
-		return nil
-	}
-	image := filepath.Join(imageStore, annotations["io.kubernetes.cri.sandbox-namespace"],
-		annotations["io.kubernetes.cri.sandbox-name"], annotations[imageAnnotation])
-	name := annotations["io.kubernetes.cri.container-name"]
-	if name != "" {
-		ofPod, err := readMark(markPath(image, ""))
-		if err != nil || ofPod.Container != c.sandbox.id || ofPod.Outcome != "restored" {
-			log.G(ctx).Warnf("container %s starts anew: its Pod was not restored from image %s", c.id, image)
-			return nil
-		}
-	}
-	described, unreadable := readDescription(image)
-	if name == "" {
-		if refused := described.permits(c.pod, annotations, unreadable); refused != nil {
-			log.G(ctx).Warnf("container %s starts anew: %v", c.id, refused)
-			return refused.write(image)
-		}
-	}
-	c.mark = mark{path: markPath(image, name), Pod: c.pod, Container: c.id, BeganMs: time.Now().UnixMilli()}
-	isFirst, err := c.mark.claim()
-	if err != nil {
-		return c.refuse(image, err)
-	}
-	if !isFirst {
-		log.G(ctx).Warnf("container %s starts anew: image %s was used before, as %s says", c.id, image, c.mark.path)
-		return nil
-	}
-	err = unreadable
-	if err == nil {
-		err = described.check(image, name, of.config, of.runsc)
-	}
-	if err != nil && name != "" {
-		return c.refuse(image, err)
-	}
-	if err != nil {
-		return c.decline(ctx, image, err)
-	}
-	c.image = image
-	if name == "" {
-		c.bytes = inBackground(func() error { return described.checkBytes(image) })
-	}
-	return nil
-}
-
-// permits returns a refusal if the controller has not permitted this Pod to be restored from this image.
-func (d description) permits(uid string, annotations map[string]string, unreadable error) *refusal {
-	if unreadable != nil {
-		return &refusal{Pod: uid, Reason: "ImageMissing", Message: fmt.Sprintf("the image cannot be read: %v", unreadable)}
-	}
-	return permit{
-		podUID:     uid,
-		namespace:  annotations["io.kubernetes.cri.sandbox-namespace"],
-		pod:        annotations["io.kubernetes.cri.sandbox-name"],
-		sandboxUID: d.SandboxUID,
-		image:      annotations[imageAnnotation],
-		imageHash:  d.hash,
-		runHash:    d.RunHash,
-		runsc:      d.Runsc,
-	}.verify(annotations[signatureAnnotation])
-}
-
-// inBackground begins work whose result is read later, or never.
-func inBackground(work func() error) <-chan error {
-	result := make(chan error, 1)
-	go func() { result <- work() }()
-	return result
-}
-
-// decline has the whole Pod start anew. Nothing of it has been restored, so that is no error.
-func (c *container) decline(ctx context.Context, image string, reason error) error {
-	log.G(ctx).Warnf("container %s starts anew: cannot restore image %s: %v", c.id, image, reason)
-	c.image = ""
-	return c.mark.conclude("refused", reason)
-}
-
-// refuse marks the image. The rest of the Pod waits for this container, so its sentry ends too, if there is one.
-func (c *container) refuse(image string, reason error) error {
-	refused := fmt.Errorf("cannot restore image %s: %w", image, reason)
-	_, _, sentry, err := c.sandbox.state()
-	if err == nil {
-		err = c.sandbox.end(sentry)
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil // the container that holds the Pod together is not created yet
-	}
-	return errors.Join(refused, err, c.mark.conclude("refused", reason))
-}
-
-// Create creates the container, and remembers its sentry. If it fails, the image counts as used: the rest of the Pod
-// would wait for this container for ever.
+// Create creates the container, and remembers its sentry. If it fails for the container that holds the Pod together, nothing
+// is restored yet. For another one, the image counts as used: the rest of the Pod would wait for it for ever.
 func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
 	response, err := c.TaskServiceExt.Create(ctx, request)
 	if err == nil {
@@ -194,6 +90,9 @@ func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest)
 	}
 	if _, _, sentry, found := c.sandbox.state(); found == nil {
 		c.sentry = sentry
+	}
+	if c.bytes != nil {
+		return nil, c.tryLater(ctx, err)
 	}
 	return nil, c.giveUp(ctx, err)
 }
@@ -208,27 +107,49 @@ func (c *container) Start(ctx context.Context, request *task.StartRequest) (*tas
 		return c.TaskServiceExt.Start(ctx, request)
 	}
 	if c.bytes != nil {
-		if err := <-c.bytes; err != nil {
+		if err := <-c.bytes; isUnknown(err) && isWorthAnotherTry(c.image) {
+			return nil, c.tryLater(ctx, err)
+		} else if err != nil {
 			return c.startAnew(ctx, request, err)
 		}
 	}
 	began := time.Now()
 	conf := extension.RestoreConfig{ImagePath: c.image}
 	response, err := c.Restore(ctx, &extension.RestoreRequest{Start: request, Conf: conf})
-	if err == nil {
-		err = c.mark.conclude("restored", nil)
-	}
 	if err != nil {
 		return nil, c.giveUp(ctx, err)
 	}
+	c.noteRestored(ctx)
 	log.G(ctx).Infof("container %s was restored from image %s in %s", c.id, c.image, time.Since(began))
 	return response, nil
+}
+
+// noteAgainAfter and noteTries bound how long a shim tries to write down that a restore went well.
+const noteTries = 3_600
+
+var noteAgainAfter = time.Second
+
+// noteRestored never harms what was restored: if the disk takes no write now, it tries again. Until then the other containers
+// of the Pod are not created.
+func (c *container) noteRestored(ctx context.Context) {
+	err := c.mark.conclude("restored", nil)
+	if err == nil {
+		return
+	}
+	log.G(ctx).Warnf("container %s was restored, which cannot be written down yet: %v", c.id, err)
+	noted := c.mark
+	go func() {
+		for tries := 0; err != nil && tries < noteTries; tries++ {
+			time.Sleep(noteAgainAfter)
+			err = noted.conclude("restored", nil)
+		}
+	}()
 }
 
 // startAnew starts the container that holds the Pod together. The others find its mark, and start anew too.
 func (c *container) startAnew(ctx context.Context, request *task.StartRequest, reason error) (*task.StartResponse, error) {
 	if err := c.decline(ctx, c.image, reason); err != nil {
-		return nil, err
+		return nil, c.endAll(ctx, err)
 	}
 	return c.TaskServiceExt.Start(ctx, request)
 }
@@ -239,7 +160,16 @@ const timeToAnswer = 50 * time.Millisecond
 // giveUp ends the sentry and this shim after a failed restore. With an error alone, the Pod would stay half made.
 func (c *container) giveUp(ctx context.Context, reason error) error {
 	failed := fmt.Errorf("the restore from image %s failed: %w", c.image, reason)
-	failed = errors.Join(failed, c.mark.conclude("failed", reason))
+	return c.endAll(ctx, errors.Join(failed, c.mark.conclude("failed", reason)))
+}
+
+// tryLater does the same before anything is restored, so the image stays unused.
+func (c *container) tryLater(ctx context.Context, reason error) error {
+	failed := fmt.Errorf("nothing is restored from image %s yet: %w", c.image, reason)
+	return c.endAll(ctx, errors.Join(failed, c.mark.release()))
+}
+
+func (c *container) endAll(ctx context.Context, failed error) error {
 	if c.sentry != 0 {
 		failed = errors.Join(failed, c.sandbox.end(c.sentry))
 	}

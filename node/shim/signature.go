@@ -58,10 +58,10 @@ func (r refusal) write(image string) error {
 	return replaceFile(image+".refused", text)
 }
 
-// verify returns a refusal if no key of this node has signed the permit.
-func (p permit) verify(signature string) *refusal {
-	refused := func(reason, message string) *refusal {
-		return &refusal{Pod: p.podUID, Reason: reason, Message: message}
+// verify returns a refusal if no key of this node has signed the permit. An error says that the keys cannot be read now.
+func (p permit) verify(signature string) (*refusal, error) {
+	refused := func(reason, message string) (*refusal, error) {
+		return &refusal{Pod: p.podUID, Reason: reason, Message: message}, nil
 	}
 	if signature == "" {
 		return refused("NotSigned", "the Pod has no signature of the controller")
@@ -71,12 +71,15 @@ func (p permit) verify(signature string) *refusal {
 		return refused("WrongSignature", "the signature of the Pod is not base64")
 	}
 	keys, err := publicKeys()
+	if isUnknown(err) {
+		return nil, err
+	}
 	if err != nil {
 		return refused("NoPublicKey", fmt.Sprintf("the node has no public key of the controller: %v", err))
 	}
 	for _, key := range keys {
 		if ed25519.Verify(key, p.bytes(), text) {
-			return nil
+			return nil, nil
 		}
 	}
 	return refused("WrongSignature", "the signature is not of this controller, or not for this Pod and this image")

@@ -32,7 +32,11 @@ const longestCapture = 75 * time.Second
 func isBeingCaptured(pod string) bool {
 	path := filepath.Join(tombstones, filepath.Base(pod)+".json")
 	file, err := os.Stat(path)
-	if err != nil || time.Since(file.ModTime()) > longestCapture {
+	if err != nil {
+		return false
+	}
+	// A clock that has jumped back says nothing of the age. Then the Pod may end.
+	if age := time.Since(file.ModTime()); age < 0 || age > longestCapture {
 		return false
 	}
 	text, err := os.ReadFile(path)

@@ -60,3 +60,16 @@ func TestAMarkSaysWhenTheUseBegan(t *testing.T) {
 		t.Errorf("the mark says %d, %v", found.BeganMs, err)
 	}
 }
+
+func TestATombstoneOfALaterTimeThanNowKeepsNoPodFromItsEnd(t *testing.T) {
+	n := newNode(t)
+	n.write("tombstones/uid-s1.json", `{"namespace":"shop","pod":"web","image":"g2"}`, 0o600)
+	if !isBeingCaptured("uid-s1") {
+		t.Error("a capture that has just begun does not count")
+	}
+	later := time.Now().Add(time.Hour)
+	os.Chtimes(filepath.Join(tombstones, "uid-s1.json"), later, later)
+	if isBeingCaptured("uid-s1") {
+		t.Error("a clock that has jumped back keeps the Pod from its end")
+	}
+}

@@ -70,12 +70,14 @@ export interface OnDisk {
   readonly marks: readonly Mark[];
   /** The last Pod that asked without a right to. */
   readonly refused: RefusedPod | undefined;
-  /** Whether there are files that a shim had only begun to write. */
+  /** Whether there are other files of a shim. */
   readonly hasLeftovers: boolean;
 }
 
 const descriptionFile = "image.json";
 const refusedEnd = ".refused";
+/** What a shim had only begun to write, or wrote about a Pod that had no right or could not read the image. */
+const leftoverEnds: readonly string[] = [".new", ".trouble", refusedEnd];
 /** Why the shim refuses a Pod, in one word: the values of a metric label. */
 export const refusedReasons = ["NotSigned", "WrongSignature", "NoPublicKey", "ImageMissing"] as const;
 const shimReasons: readonly unknown[] = refusedReasons;
@@ -116,7 +118,7 @@ export class ImageStore {
     const image = names.includes(key.image) ? await this.#describedIn(this.#pathOf(key)) : undefined;
     const isPartial = names.includes(`${key.image}.part`) || (names.includes(key.image) && image === undefined);
     const marks = names.filter((name) => name.endsWith(".json")).map((name) => this.#markIn(key, name));
-    const hasLeftovers = names.some((name) => name.endsWith(".new") || name.endsWith(refusedEnd));
+    const hasLeftovers = names.some((name) => leftoverEnds.some((end) => name.endsWith(end)));
     const refused = names.includes(`${key.image}${refusedEnd}`) ? await this.#refusedOf(key) : undefined;
     return { isPartial, image, marks: await Promise.all(marks), refused, hasLeftovers };
   }
@@ -132,10 +134,14 @@ export class ImageStore {
     await this.#removeEmptyFolders(key);
   }
 
-  /** Removes what is left of an image that is removed. An image without marks would count as unused. */
+  /**
+   * Removes what is left of an image that is removed. An image without marks would count as unused. The mark of the Pod goes first:
+   * with it, a container without a mark counts as one whose restore the Pod waits for.
+   */
   async removeMarks(key: ImageKey): Promise<void> {
     const folder = this.#folderOf(key);
-    for (const name of await this.#namesOf(key)) await this.#files.remove(join(folder, name));
+    const names = [...(await this.#namesOf(key))].sort((a, b) => a.length - b.length);
+    for (const name of names) await this.#files.remove(join(folder, name));
     await this.#removeEmptyFolders(key);
   }
 

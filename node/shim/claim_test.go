@@ -1,0 +1,222 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+// lives tells whether a sentry has not been ended.
+func (n node) lives(sentry *exec.Cmd) bool {
+	return syscall.Kill(sentry.Process.Pid, 0) == nil && !isEnding(sentry.Process.Pid)
+}
+
+func TestACapturedContainerThatWouldRunSomethingElseEndsAPodThatIsHalfRestored(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	sentry := n.startSentry("s1", "running")
+	request := n.request("s1", "app", "g1")
+	n.edit(request, "run", "walk")
+	if _, err := n.run(&gvisor{}, request); err == nil || !strings.Contains(err.Error(), "would run something else") {
+		t.Errorf("got %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+}
+
+func TestAContainerThatWasNotCapturedStartsAnewInARestoredPodAndHarmsItNot(t *testing.T) {
+	for _, isWhole := range []bool{true, false} {
+		n := newNode(t)
+		n.run(&gvisor{}, n.request("s1", "", "g1"))
+		n.run(&gvisor{}, n.request("s1", "app", "g1"))
+		if isWhole {
+			n.run(&gvisor{}, n.request("s1", "side", "g1"))
+		}
+		sentry, request := n.startSentry("s1", "running"), n.request("s1", "debugger-x7", "g1")
+		if isWhole {
+			os.RemoveAll(n.image) // as the agent does when the Pod is restored
+		}
+		if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+			t.Errorf("whole: %v: gVisor got %q, %v", isWhole, calls, err)
+		}
+		if !n.lives(sentry) {
+			t.Errorf("whole: %v: the sentry of the Pod has ended", isWhole)
+		}
+		if _, err := os.Stat(markPath(n.image, "debugger-x7")); err == nil {
+			t.Errorf("whole: %v: the container has a mark", isWhole)
+		}
+	}
+}
+
+func TestARestoredContainerThatCrashesAfterTheImageIsGoneStartsAnew(t *testing.T) {
+	n := newNode(t)
+	for _, name := range []string{"", "app", "side"} {
+		n.run(&gvisor{}, n.request("s1", name, "g1"))
+	}
+	sentry, request := n.startSentry("s1", "running"), n.request("s1", "app", "g1")
+	os.RemoveAll(n.image)
+	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil || !n.lives(sentry) {
+		t.Errorf("gVisor got %q, %v", calls, err)
+	}
+}
+
+// smallDisk moves the store to a disk of 64 KiB, and returns how to fill it, and how to free it.
+func (n node) smallDisk() (fill, free func()) {
+	n.Helper()
+	aside := n.TempDir()
+	if output, err := exec.Command("cp", "-a", imageStore+"/.", aside).CombinedOutput(); err != nil {
+		n.Fatal(string(output))
+	}
+	if err := syscall.Mount("none", imageStore, "tmpfs", 0, "size=64k"); err != nil {
+		n.Skipf("a disk needs root: %v", err)
+	}
+	n.Cleanup(func() { syscall.Unmount(imageStore, 0) })
+	if output, err := exec.Command("cp", "-a", aside+"/.", imageStore).CombinedOutput(); err != nil {
+		n.Fatal(string(output))
+	}
+	filler := filepath.Join(imageStore, "filler")
+	return func() {
+		file, err := os.Create(filler)
+		for err == nil {
+			_, err = file.Write(make([]byte, 4096))
+		}
+		file.Close()
+	}, func() { os.Remove(filler) }
+}
+
+func TestAFullDiskIsNoUseOfTheImage(t *testing.T) {
+	n := newNode(t)
+	fill, free := n.smallDisk()
+	fill()
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || len(calls) != 0 {
+		t.Errorf("on the full disk gVisor got %q, %v", calls, err)
+	}
+	if _, err := os.Stat(markPath(n.image, "")); err == nil {
+		t.Error("the image counts as used")
+	}
+	free()
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("with room gVisor got %q, %v", calls, err)
+	}
+	if left, _ := filepath.Glob(n.image + "*.new"); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestARestoreThatCannotBeWrittenDownIsNotEndedAndIsWrittenDownLater(t *testing.T) {
+	before := noteAgainAfter
+	noteAgainAfter = time.Millisecond
+	defer func() { noteAgainAfter = before }()
+	n := newNode(t)
+	fill, free := n.smallDisk()
+	sentry := n.startSentry("s1", "running")
+	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Create(inKubernetes, request)
+	fill()
+	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); err != nil || !n.lives(sentry) {
+		t.Errorf("the restored Pod: %v", err)
+	}
+	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); err == nil || len(calls) != 0 {
+		t.Errorf("before it is written down gVisor got %q, %v", calls, err)
+	}
+	free()
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(time.Millisecond) {
+		if got, _ := n.outcome(""); got == "restored" {
+			break
+		}
+	}
+	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("then gVisor got %q, %v", calls, err)
+	}
+}
+
+func TestATroubleOfTheNodeThatPassesIsNoUseOfTheImage(t *testing.T) {
+	troubles := map[string]func(n node){
+		"runsc fails":            func(n node) { n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700) },
+		"runsc is being changed": func(n node) { os.Remove(filepath.Join(n.folder, "runsc")) },
+		"the keys are no file":   func(n node) { os.Remove(publicKeysFile); os.Mkdir(publicKeysFile, 0o700) },
+	}
+	for what, cause := range troubles {
+		n := newNode(t)
+		request := n.request("s1", "", "g1")
+		cause(n)
+		calls, err := n.run(&gvisor{}, request)
+		if err == nil || len(calls) != 0 {
+			t.Errorf("%s: gVisor got %q, %v", what, calls, err)
+		}
+		if _, err := os.Stat(markPath(n.image, "")); err == nil || n.refused().Reason != "" {
+			t.Errorf("%s: the image counts as used, or the Pod as refused", what)
+		}
+	}
+}
+
+func TestATroubleThatDoesNotPassIsARefusal(t *testing.T) {
+	n := newNode(t)
+	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || len(calls) != 0 {
+		t.Errorf("at first gVisor got %q, %v", calls, err)
+	}
+	old := time.Now().Add(-longestTrouble - time.Second)
+	os.Chtimes(n.image+".trouble", old, old)
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+		t.Errorf("after a long time gVisor got %q, %v", calls, err)
+	}
+	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "--version: exit status 3") {
+		t.Errorf("the mark says %q, %q", got, reason)
+	}
+}
+
+func TestBytesThatCannotBeReadNowAreNoUseOfTheImage(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "running")
+	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Create(inKubernetes, request)
+	failed := make(chan error, 1)
+	failed <- &os.PathError{Op: "read", Path: "pages.img", Err: syscall.EIO}
+	exits := make(chan int)
+	service.(*container).bytes, service.(*container).exit = failed, func(code int) { exits <- code }
+	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); err == nil {
+		t.Error("containerd gets no error")
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+	<-exits
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("the next sandbox: gVisor got %q, %v", calls, err)
+	}
+}
+
+func TestACreateThatFailsBeforeAnythingIsRestoredIsNoUseOfTheImage(t *testing.T) {
+	n := newNode(t)
+	request := n.request("s1", "", "g1")
+	service, err := newExtension(inKubernetes, &gvisor{err: errOfGvisor}, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exits := make(chan int)
+	service.(*container).exit = func(code int) { exits <- code }
+	if _, err := service.Create(inKubernetes, request); err == nil {
+		t.Error("containerd gets no error")
+	}
+	<-exits
+	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("the next sandbox: gVisor got %q, %v", calls, err)
+	}
+}
