@@ -99,6 +99,10 @@ const status = object({
   ),
   restore: described("What became of the memory when a new Pod asked for it.", restore),
   runscVersion: described("The version of gVisor that wrote the files.", { ...text, maxLength: 128 }),
+  storeID: described(
+    "The store of the node that has the files. If its disk is not mounted, nothing is said about the files.",
+    { ...text, maxLength: 64 },
+  ),
 });
 
 const columns: readonly PrinterColumn[] = [

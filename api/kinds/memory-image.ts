@@ -32,6 +32,8 @@ export interface MemoryImageStatus {
   /** SHA-256 of `image.json`, which has the hashes of all files; in hexadecimal digits. */
   readonly imageHash?: string;
   readonly runscVersion?: string;
+  /** The store of the node that has the files: what another store does not have is not lost. */
+  readonly storeID?: string;
   readonly capturedAt?: string;
   readonly durations?: {
     readonly freezeMs?: number;

@@ -60,6 +60,8 @@ export const tcpFrontAnnotation = "rouse.agents.x-k8s.io/tcp-front";
 
 /** On a Pod: the MemoryImage that it is to be restored from. The shim on the node reads it. */
 export const memoryImageAnnotation = "hibernation.rouse.dev/image";
+/** On such a Pod: the store that has the memory. The shim does not start the Pod without it. */
+export const memoryStoreAnnotation = "hibernation.rouse.dev/store";
 /** On a Pod: the controller's permission for it to be restored from that MemoryImage; see `permitBytes`. */
 export const signatureAnnotation = "hibernation.rouse.dev/signature";
 /** The scheduling gate of a Pod that is to be restored, until it is signed. */

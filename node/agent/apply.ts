@@ -11,6 +11,7 @@ import type { Doors } from "./doors/doors.ts";
 import type { PodSandbox } from "./doors/sandboxes.ts";
 import type { View } from "./observe.ts";
 import { textOf } from "./store/image-key.ts";
+import type { StoreIdentity } from "./store/store-file.ts";
 
 export interface ApplyParts {
   readonly doors: Doors;
@@ -20,6 +21,7 @@ export interface ApplyParts {
   readonly view: View;
   readonly limits: StoreLimits;
   readonly storeRoot: string;
+  readonly identity: StoreIdentity;
 }
 
 /** runsc takes 15 ms to let a Pod go on, unless gVisor still writes its memory. A worker waits no longer. */

@@ -7,6 +7,7 @@ import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts"
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
+import type { StoreIdentity } from "./store/store-file.ts";
 import { publicKeysPath } from "./watch/keep-public-keys.ts";
 
 /** What the agent sees of the API: all Pods and MemoryImages of its node. */
@@ -23,12 +24,26 @@ export interface ObserveParts {
   readonly limits: StoreLimits;
   /** The folder whose disk counts. */
   readonly storeRoot: string;
+  /** The store that the agent works with. */
+  readonly identity: StoreIdentity;
   readonly thaws: Pick<Thaws, "has">;
   /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
   readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined) => number;
 }
 
+/**
+ * The store is checked before and after: what is not in a folder whose disk is not mounted may be on the disk.
+ *
+ * @throws ForeignStore
+ */
 export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
+  await parts.doors.storeFile.check(parts.identity);
+  const observed = await look(key, parts, signal);
+  await parts.doors.storeFile.check(parts.identity);
+  return observed;
+}
+
+async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
   const { doors, limits, storeRoot, view } = parts;
   const { clock, files, records, runsc, sandboxes, store } = doors;
   const disk = await store.read(key);
@@ -59,6 +74,7 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
     sandbox,
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     disk,
+    store: parts.identity,
     tombstone,
     failed,
     hasPublicKeys: needsRoom && (await files.read(publicKeysPath(storeRoot))) !== undefined,

@@ -5,7 +5,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { imageOf, type LabPod, NodeLab, podOf } from "../../test/support/labs/node-lab.ts";
+import { imageOf, type LabPod, labStore, NodeLab, podOf } from "../../test/support/labs/node-lab.ts";
 import { Agent } from "./agent.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { View } from "./observe.ts";
@@ -45,7 +45,15 @@ it("captures that begin together do not take the same room", async () => {
   const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
   const limits = { maxStoreBytes: Math.round((one + 16 * 1_048_576) * 1.5), minFreeBytes: 0 };
   const metrics = new AgentMetrics(new Registry(), { frozen: () => 0, used: async () => 0 });
-  const agent = new Agent({ doors, metrics, limits, ...api, log: silentLogger, storeRoot: lab.storeRoot });
+  const agent = new Agent({
+    doors,
+    metrics,
+    limits,
+    ...api,
+    log: silentLogger,
+    storeRoot: lab.storeRoot,
+    identity: labStore,
+  });
   await Promise.all(pods.map((_, index) => agent.pass(`default/guest${index}/g${index}`, neverAborted)));
   const keys = await doors.store.keys();
   expect((await Promise.all(keys.map((key) => doors.store.read(key)))).filter(({ image }) => image)).toHaveLength(1);

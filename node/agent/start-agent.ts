@@ -15,10 +15,12 @@ import { Processes } from "./doors/processes.ts";
 import { Runsc } from "./doors/runsc.ts";
 import { Sandboxes } from "./doors/sandboxes.ts";
 import { ImageStore } from "./store/image-store.ts";
+import { openStore, watchStore } from "./store/open-store.ts";
 import { Records } from "./store/records.ts";
+import { StoreFile } from "./store/store-file.ts";
 import { keepPublicKeys } from "./watch/keep-public-keys.ts";
 import { report } from "./watch/report.ts";
-import { startWatching } from "./watch/start-watching.ts";
+import { startWatching, type Watching } from "./watch/start-watching.ts";
 import { work } from "./work.ts";
 
 /** Longer than the longest capture: the Pod would only be thawed at the next start. */
@@ -52,6 +54,7 @@ export function openDoors({ runsc, storeRoot, clock, files = new Files() }: Door
     sandboxes: new Sandboxes(runsc.root, { files, processes }),
     store: new ImageStore(join(storeRoot, "images"), files),
     records: new Records(storeRoot, files),
+    storeFile: new StoreFile(storeRoot, files),
   };
 }
 
@@ -60,9 +63,8 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   const { clock, log, registry } = parts;
   await using stack = new AsyncDisposableStack();
   const doors = openDoors({ ...config, clock });
-  await doors.files.makeFolder(join(config.storeRoot, "images"));
-  await doors.records.removeUnfinished();
-  const state = { isSynced: false, frozen: () => 0 };
+  await doors.files.makeFolder(config.storeRoot);
+  const state = { isReady: false, frozen: () => 0 };
   const metrics = new AgentMetrics(registry, { frozen: () => state.frozen(), used: () => doors.store.usedBytes() });
   const metricsServer =
     config.metricsAddress &&
@@ -74,7 +76,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
         log,
       }),
     );
-  const health = { "/healthz": () => page(true), "/readyz": () => page(state.isSynced) };
+  const health = { "/healthz": () => page(true), "/readyz": () => page(state.isReady) };
   const healthServer =
     config.healthAddress &&
     stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages: health, log }));
@@ -84,12 +86,20 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       await using watching = await startWatching({ ...parts, nodeName: config.nodeName }, signal);
       const write = { report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args) };
       const { limits, storeRoot } = config;
-      const agent = new Agent({ doors, metrics, log, limits, storeRoot, view: watching.view, ...write });
-      state.frozen = () => agent.frozenPods();
       await Promise.race([aborted(signal), watching.synced, watching.failed]);
       if (signal.aborted) return;
-      state.isSynced = true;
-      await Promise.race([work(agent, { watching, doors, log }, signal), keys.failed]);
+      const stores = { clock, log, store: doors.storeFile, named: () => namedStores(watching) };
+      const opened = openStore(stores, signal).catch(ignoreEnd(signal));
+      const identity = await Promise.race([opened, watching.failed, keys.failed]);
+      if (!identity) return;
+      await doors.files.makeFolder(join(storeRoot, "images"));
+      await doors.records.removeUnfinished();
+      const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...write });
+      state.frozen = () => agent.frozenPods();
+      state.isReady = true;
+      // An agent whose store goes away ends: the next one waits for it.
+      const watched = watchStore(stores, identity, signal).catch(ignoreEnd(signal));
+      await Promise.race([work(agent, { watching, doors, log }, signal), watched, keys.failed]);
     }),
   );
   const started = stack.move();
@@ -101,10 +111,22 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   };
 }
 
+/** The stores that have memory of this node, as the API says. */
+const namedStores = ({ keys, view }: Watching): readonly string[] =>
+  keys().flatMap((key) => {
+    const { phase, storeID } = view.memoryImage(key)?.status ?? {};
+    return storeID !== undefined && (phase === "Captured" || phase === "Capturing") ? [storeID] : [];
+  });
+
+const ignoreEnd = (signal: AbortSignal) => (error: unknown) => {
+  if (!signal.aborted) throw error;
+  return undefined;
+};
+
 type OmitFirst<F> = F extends (first: never, ...rest: infer R) => unknown ? R : never;
 
 const page = (isFine: boolean): Page => ({
   status: isFine ? 200 : 503,
   contentType: "text/plain",
-  body: isFine ? "ok\n" : "the Pods of the node are not known yet\n",
+  body: isFine ? "ok\n" : "the Pods of the node are not known yet, or its store is not there\n",
 });

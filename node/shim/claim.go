@@ -28,6 +28,9 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 	if !imageName.MatchString(annotations[imageAnnotation]) {
 		return c.leave(ctx, "%q is not the name of an image", annotations[imageAnnotation])
 	}
+	if err := checkStore(annotations[storeAnnotation]); err != nil {
+		return err
+	}
 	image := filepath.Join(imageStore, annotations["io.kubernetes.cri.sandbox-namespace"],
 		annotations["io.kubernetes.cri.sandbox-name"], annotations[imageAnnotation])
 	name := annotations["io.kubernetes.cri.container-name"]

@@ -73,10 +73,13 @@ type node struct {
 
 func newNode(t *testing.T) node {
 	n := node{T: t, folder: t.TempDir(), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
-	beforeStore, beforeTombstones, beforeKeys := imageStore, tombstones, publicKeysFile
+	beforeStore, beforeTombstones, beforeKeys, beforeFile := imageStore, tombstones, publicKeysFile, storeFile
 	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")
 	publicKeysFile = filepath.Join(n.folder, "ed25519.pub")
-	t.Cleanup(func() { imageStore, tombstones, publicKeysFile = beforeStore, beforeTombstones, beforeKeys })
+	storeFile = filepath.Join(n.folder, "store.json")
+	t.Cleanup(func() {
+		imageStore, tombstones, publicKeysFile, storeFile = beforeStore, beforeTombstones, beforeKeys, beforeFile
+	})
 	n.write("ed25519.pub", base64.StdEncoding.EncodeToString(n.key.Public().(ed25519.PublicKey))+"\n", 0o600)
 	n.image = filepath.Join(imageStore, "shop", "web", "g1")
 	n.write("runsc", "#!/bin/sh\necho runsc version 2026.1+abc; echo spec: 1.1\n", 0o700)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, memoryStoreAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { aCapturedImage, anImage, type ImageParts } from "../../../test/support/builders/memory-images.ts";
 import { lossOf, nextPodOf } from "./restore.ts";
@@ -30,6 +30,8 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
       },
     });
     expect(unusable).toEqual([]);
+    const { metadata } = nextPodOf(sandboxOf(), pod(), seen(captured({ status: { storeID: "disk-1" } }))).pod;
+    expect(metadata.annotations).toHaveProperty([memoryStoreAnnotation], "disk-1");
   });
 
   it("keeps the affinity of its template, with the node in each alternative", () => {

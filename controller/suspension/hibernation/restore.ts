@@ -3,7 +3,12 @@ import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, runHashAnnotation, signingGate } from "../../../api/rules/keys.ts";
+import {
+  memoryImageAnnotation,
+  memoryStoreAnnotation,
+  runHashAnnotation,
+  signingGate,
+} from "../../../api/rules/keys.ts";
 import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
@@ -76,8 +81,9 @@ const annotated = (pod: Pod, key: string, value: string): Pod => ({
   metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [key]: value } },
 });
 
-function restoring(pod: Pod, { metadata, spec }: Stored<MemoryImage>): Pod {
-  const asked = annotated(pod, memoryImageAnnotation, metadata.name);
+function restoring(pod: Pod, { metadata, spec, status }: Stored<MemoryImage>): Pod {
+  const named = annotated(pod, memoryImageAnnotation, metadata.name);
+  const asked = status?.storeID ? annotated(named, memoryStoreAnnotation, status.storeID) : named;
   if (!pod.spec) return asked;
   // A Pod with a gate may name no node. The affinity does.
   const { nodeName: _, ...kept } = pod.spec;

@@ -1,4 +1,5 @@
 import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
+import { standsFor } from "../store/store-file.ts";
 import type { Observed } from "./observed.ts";
 import { type RefusalReason, refusalOf } from "./refusal.ts";
 import { useOf } from "./use.ts";
@@ -23,6 +24,8 @@ export function conclude(observed: Observed): MemoryImageStatus | undefined {
   if (used || status.phase === "Lost") return used;
   if (status.phase === "Captured") {
     if (disk.image || disk.marks.length > 0) return undefined;
+    // The memory may be on a disk that is not mounted.
+    if (status.storeID !== undefined && !standsFor(observed.store, status.storeID)) return undefined;
     return { ...status, phase: "Lost", reason: "ImageMissing", message: "the node does not have the image any more" };
   }
   if (disk.image?.podUID === memoryImage.spec.podUID) return captured(observed, status);
@@ -30,10 +33,19 @@ export function conclude(observed: Observed): MemoryImageStatus | undefined {
   return concludePreflight(observed, status);
 }
 
-function captured({ disk: { image } }: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+function captured({ disk: { image }, store }: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
   if (!image) return undefined;
   const { bytes, imageHash, runsc, capturedAt, durations } = image;
-  return { ...status, phase: "Captured", bytes, imageHash, runscVersion: runsc, capturedAt, durations };
+  return {
+    ...status,
+    phase: "Captured",
+    bytes,
+    imageHash,
+    runscVersion: runsc,
+    storeID: store.id,
+    capturedAt,
+    durations,
+  };
 }
 
 function concludeUse(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
@@ -65,7 +77,7 @@ function concludeRefused({ disk }: Observed, status: MemoryImageStatus): MemoryI
 function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
   const refusal = refusalOf(observed);
   if (refusal) return { ...status, phase: "Failed", ...refusal };
-  return status.phase === undefined ? { ...status, phase: "Capturing" } : undefined;
+  return status.phase === undefined ? { ...status, phase: "Capturing", storeID: observed.store.id } : undefined;
 }
 
 /** A Pod that the watch has not shown yet, or that goes. An answer would only be a write more. */

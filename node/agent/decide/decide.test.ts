@@ -69,6 +69,7 @@ const usual: Observed = {
     ...{ containers: ["main"], configs: { "": "0", main: "1" } },
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
+  store: { id: "store-1", replaces: ["store-0"] },
   room: { usedBytes: 0, freeBytes: 2 ** 40 },
   limits: { maxStoreBytes: 0, minFreeBytes: 0 },
 };
@@ -125,7 +126,7 @@ describe("a preflight", () => {
 describe("a capture", () => {
   it("begins only after the API was told", () => {
     expect(decide({ ...usual, memoryImage: asked("Capture") })).toBeUndefined();
-    expect(conclude({ ...usual, memoryImage: asked("Capture") })).toEqual({ phase: "Capturing" });
+    expect(conclude({ ...usual, memoryImage: asked("Capture") })).toEqual({ phase: "Capturing", storeID: "store-1" });
     expect(decide({ ...usual, memoryImage: asked("Capture", { phase: "Capturing" }) })).toBe("capture");
   });
 
@@ -162,6 +163,10 @@ describe("an image that the node has lost", () => {
     const disk = { ...usual.disk, marks: [] };
     const gone = conclude({ ...usual, memoryImage: asked("Capture", { phase: "Captured" }), disk });
     expect(gone).toMatchObject({ phase: "Lost", reason: "ImageMissing" });
+    const inStore = (storeID: string) =>
+      conclude({ ...usual, memoryImage: asked("Capture", { phase: "Captured", storeID }) });
+    for (const known of ["store-1", "store-0"]) expect(inStore(known)).toMatchObject({ phase: "Lost" });
+    expect(inStore("store-2"), "a store whose disk is not mounted").toBeUndefined();
     const lost = { ...usual, memoryImage: asked("Capture", { ...gone }) };
     expect(conclude(lost)).toBeUndefined();
     const told = conclude({ ...lost, disk: { ...disk, marks: [mark("", "refused")] } });

@@ -5,6 +5,7 @@ import type { PodSandbox } from "../doors/sandboxes.ts";
 import type { ImageKey } from "../store/image-key.ts";
 import type { OnDisk } from "../store/image-store.ts";
 import type { RecordsOfImage } from "../store/records.ts";
+import type { StoreIdentity } from "../store/store-file.ts";
 
 /** What the disk has room for. */
 export interface Room {
@@ -42,6 +43,8 @@ export interface Observed extends RecordsOfImage {
   /** For how long this agent has seen that the next Pod is being deleted; 0: it is not. */
   readonly userEndingMs: number;
   readonly disk: OnDisk;
+  /** The store that `disk` is about. */
+  readonly store: StoreIdentity;
   /** Whether another image of the same Pod is being captured, or is captured. */
   readonly isCapturedElsewhere: boolean;
   /** Whether the shim can verify a signature. */

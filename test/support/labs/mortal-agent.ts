@@ -11,7 +11,7 @@ import type { Doors } from "../../../node/agent/doors/doors.ts";
 import { Files } from "../../../node/agent/doors/files.ts";
 import type { View } from "../../../node/agent/observe.ts";
 import { openDoors } from "../../../node/agent/start-agent.ts";
-import type { NodeLab } from "./node-lab.ts";
+import { labStore, type NodeLab } from "./node-lab.ts";
 
 /** The agent's process has ended, at a call to the world around it. */
 export class Died extends Error {}
@@ -133,6 +133,7 @@ export function startLabAgent(lab: NodeLab, api: LabApi, options: LabAgentOption
   const reports = life.of({ report: (...args: Parameters<LabApi["report"]>) => api.report(...args) }, ["report"]);
   const agent: Agent = new Agent({
     ...{ doors, metrics, limits, log: silentLogger, view: api.view(), storeRoot: lab.storeRoot },
+    identity: labStore,
     report: (...args) => reports.report(...args),
   });
   const settle = async () => {

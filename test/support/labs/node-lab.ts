@@ -25,6 +25,9 @@ function readText(path: string): string {
 }
 
 const publicKeys = "ed25519.pub";
+const storeFile = "store.json";
+/** The store of the node, which its disk has. */
+export const labStore = { id: "5a0d0b0c-0000-4000-8000-00000000000a", replaces: [] } as const;
 const usualShim = "/usr/bin/containerd-shim-rouse-v1";
 /** Says its number, then adds a line to its memory every 10 ms, without a process for each pause. Ends with the test's process. */
 const count = `
@@ -69,6 +72,7 @@ export class NodeLab implements AsyncDisposable {
     mkdirSync(this.runsc.root);
     mkdirSync(this.storeRoot);
     writeFileSync(this.path(publicKeys), "");
+    writeFileSync(this.path(storeFile), JSON.stringify(labStore));
   }
 
   /** Starts what the kubelet starts for a Pod in gVisor. */
@@ -128,7 +132,7 @@ export class NodeLab implements AsyncDisposable {
     const entries = readdirSync(this.storeRoot, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
     const names = paths.map((path) => path.slice(this.storeRoot.length + 1));
-    return names.filter((name) => name !== publicKeys).sort();
+    return names.filter((name) => name !== publicKeys && name !== storeFile).sort();
   }
 
   /** What the shim writes when a Pod uses an image. */

@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempDisposableSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { LabApi, startLabAgent } from "../../../test/support/labs/mortal-agent.ts";
+import { imageOf, labStore, NodeLab, podOf } from "../../../test/support/labs/node-lab.ts";
+import { Files } from "../doors/files.ts";
+import { openStore, storeWaitMs, watchStore } from "./open-store.ts";
+import { ForeignStore, StoreFile } from "./store-file.ts";
+
+/** A folder, and a look at it as an agent that has just started. */
+function open(named: readonly string[] = []) {
+  const folder = mkdtempDisposableSync(join(tmpdir(), "rouse-store-"));
+  const clock = new FakeClock();
+  const store = new StoreFile(folder.path, new Files());
+  const stop = new AbortController();
+  const parts = { clock, log: silentLogger, store, named: () => named };
+  const dispose = () => {
+    stop.abort();
+    folder.remove();
+  };
+  return { clock, store, parts, signal: stop.signal, [Symbol.dispose]: dispose };
+}
+
+describe("the store of a node", () => {
+  it("gets an identity once", async () => {
+    using node = open();
+    const first = await openStore(node.parts, node.signal);
+    expect(first.replaces).toEqual([]);
+    expect(await openStore(node.parts, node.signal)).toEqual(first);
+    await expect(node.store.check(first)).resolves.toBeUndefined();
+  });
+
+  it("is waited for while the API names another one, and gets no identity meanwhile", async () => {
+    using node = open(["disk"]);
+    const opened = openStore(node.parts, node.signal);
+    await node.clock.advance(storeWaitMs - 5_000);
+    expect(await node.store.read()).toBeUndefined();
+    await node.store.write({ id: "disk", replaces: [] });
+    await node.clock.advance(1_000);
+    expect(await opened).toEqual({ id: "disk", replaces: [] });
+  });
+
+  it("stands for a disk that does not come within ten minutes", async () => {
+    using node = open(["disk"]);
+    await node.store.write({ id: "other", replaces: ["older"] });
+    const opened = openStore(node.parts, node.signal);
+    await node.clock.advance(storeWaitMs + 1_000);
+    expect(await opened).toEqual({ id: "other", replaces: ["older", "disk"] });
+    expect(await openStore(node.parts, node.signal)).toEqual(await node.store.read());
+  });
+
+  it("ends the agent when it is another one", async () => {
+    using node = open();
+    const identity = await openStore(node.parts, node.signal);
+    const watched = watchStore(node.parts, identity, node.signal);
+    const ended = expect(watched).rejects.toThrow(ForeignStore);
+    await node.store.write({ id: "other", replaces: [] });
+    await node.clock.advance(5_000);
+    await ended;
+  });
+});
+
+describe("memory on a disk that is not mounted", () => {
+  it("is not told as lost, and is there when the disk is", async () => {
+    await using lab = new NodeLab();
+    const pod = await lab.startPod();
+    const api = new LabApi(lab);
+    api.setPods(podOf(lab, pod.uid));
+    api.put(imageOf(lab, pod.uid, { stage: "Capture" }));
+    await startLabAgent(lab, api).settle();
+    expect(api.image?.status).toMatchObject({ phase: "Captured", storeID: labStore.id });
+    api.setPods();
+    const agent = startLabAgent(lab, api);
+    await agent.settle();
+    const disk = `${lab.storeRoot}.disk`;
+    renameSync(lab.storeRoot, disk);
+    mkdirSync(lab.storeRoot);
+    await expect(agent.settle()).rejects.toThrow(ForeignStore);
+    await expect(startLabAgent(lab, api).settle()).rejects.toThrow(ForeignStore);
+    expect(api.image?.status?.phase).toBe("Captured");
+    rmSync(lab.storeRoot, { recursive: true });
+    renameSync(disk, lab.storeRoot);
+    await startLabAgent(lab, api).settle();
+    expect(api.image?.status?.phase).toBe("Captured");
+    expect(lab.has("images/default/guest/g1/image.json")).toBe(true);
+  });
+});

@@ -1,0 +1,57 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { type StoreFile, type StoreIdentity, standsFor } from "./store-file.ts";
+
+export interface OpenStoreParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly store: StoreFile;
+  /** The stores that the API names for memory on this node. */
+  readonly named: () => readonly string[];
+}
+
+/** A disk that is mounted late is looked for so often. */
+const lookMs = 1_000;
+/** A disk that has not come by then is not waited for: a node may be made anew under its name. */
+export const storeWaitMs = 600_000;
+/** Nothing else changes the identity of a store that is there. */
+const checkMs = 5_000;
+
+/**
+ * Waits until the store is the one that has the memory which the API knows of, and returns its identity. A new store gets one. What a
+ * store that does not come had counts as lost from then on, also if it comes later.
+ */
+export async function openStore(
+  { clock, log, store, named }: OpenStoreParts,
+  signal: AbortSignal,
+): Promise<StoreIdentity> {
+  const untilMs = clock.ticksMs() + storeWaitMs;
+  for (let looks = 0; ; looks += 1) {
+    const found = await store.read();
+    const missing = [...new Set(named())].filter((id) => !found || !standsFor(found, id));
+    if (found && missing.length === 0) return found;
+    if (missing.length === 0 || clock.ticksMs() >= untilMs) {
+      const identity = { id: found?.id ?? randomUUID(), replaces: [...(found?.replaces ?? []), ...missing] };
+      if (missing.length > 0) log.error({ missing }, "a store of this node does not come back; its memory is lost");
+      await store.write(identity);
+      return identity;
+    }
+    if (looks === 0) {
+      log.warn({ missing, found: found?.id }, "the store of this node is not there yet; waiting for its disk");
+    }
+    await clock.sleep(lookMs, signal);
+  }
+}
+
+/** Rejects when the store is another one than before: what was read of it is worth nothing then. */
+export async function watchStore(
+  { clock, store }: Pick<OpenStoreParts, "clock" | "store">,
+  identity: StoreIdentity,
+  signal: AbortSignal,
+): Promise<never> {
+  for (;;) {
+    await clock.sleep(checkMs, signal);
+    await store.check(identity);
+  }
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+// in has a container ask for memory of this store.
+func (n node) in(store string, request *task.CreateTaskRequest) *task.CreateTaskRequest {
+	n.Helper()
+	n.edit(request, `"annotations":{`, `"annotations":{"`+storeAnnotation+`":"`+store+`",`)
+	return request
+}
+
+func TestAPodWaitsForTheStoreThatHasItsMemory(t *testing.T) {
+	n := newNode(t)
+	request := n.in("store-1", n.request("s1", "", "g1"))
+	aside := filepath.Join(n.folder, "aside")
+	os.Rename(imageStore, aside)
+	for _, text := range []string{"", "{", `{"id":"store-2","replaces":["store-0"]}`} {
+		if text != "" {
+			n.write("store.json", text, 0o600)
+		}
+		if calls, err := n.run(&gvisor{}, request); err == nil || len(calls) != 0 || !strings.Contains(err.Error(), "store") {
+			t.Errorf("with the store %q gVisor got %q, %v", text, calls, err)
+		}
+		if _, err := os.Stat(imageStore); err == nil {
+			t.Errorf("something was written into the store %q", text)
+		}
+	}
+	os.Rename(aside, imageStore)
+	n.write("store.json", `{"id":"store-1","replaces":[]}`, 0o600)
+	request = n.in("store-1", n.request("s1", "", "g1"))
+	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
+		t.Errorf("with its own store gVisor got %q, %v", calls, err)
+	}
+}
+
+func TestAPodWhoseStoreDoesNotComeBackStartsAnew(t *testing.T) {
+	n := newNode(t)
+	request := n.in("store-1", n.request("s1", "", "g1"))
+	os.RemoveAll(imageStore)
+	n.write("store.json", `{"id":"store-2","replaces":["store-1"]}`, 0o600)
+	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+		t.Errorf("gVisor got %q, %v", calls, err)
+	}
+	if got := n.refused(); got.Reason != "ImageMissing" {
+		t.Errorf("the refusal says %v", got)
+	}
+}
