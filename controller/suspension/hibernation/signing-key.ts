@@ -29,8 +29,14 @@ const attemptsMax = 5;
  */
 export async function readSigningKey(options: SigningKeyOptions, signal: AbortSignal): Promise<KeyObject> {
   const key = await readKey(options, signal);
+  await tellUntilKnown(options, key, signal);
+  return key;
+}
+
+/** Tells nodes the public half. Nothing is written if they know it. */
+export async function tellUntilKnown(options: SigningKeyOptions, key: KeyObject, signal: AbortSignal): Promise<void> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-    if (await tellPublicKey(options, publicTextOf(key), signal)) return key;
+    if (await tellPublicKey(options, publicTextOf(key), signal)) return;
   }
   throw new Error(`ConfigMap ${options.namespace}/${publicKeysName} kept changing: every update conflicted`);
 }

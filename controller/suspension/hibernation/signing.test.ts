@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { secretType } from "../../../api/kinds/core.ts";
-import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
+import { configMapType, secretType } from "../../../api/kinds/core.ts";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
@@ -84,4 +84,17 @@ it("a Secret without a key is left alone, and read again: its owner may mend it"
   await client.delete(secretType, metadata);
   await clock.advance(60_000);
   await expect.poll(() => signing.canSign(), waiting).toBe(true);
+});
+
+it("nodes are told the public key again if somebody takes it away", async () => {
+  await using world = await open(false);
+  await world.signing.untilBegun(never);
+  const name = { namespace, name: publicKeysName };
+  const told = async () => (await world.client.get(configMapType, name)).data?.[publicKeysPart];
+  const first = await told();
+  await world.client.delete(configMapType, name);
+  await expect.poll(() => world.clock.pending, waiting).toBeGreaterThan(0);
+  await world.clock.advance(60_000);
+  await expect.poll(() => told().catch(() => undefined), waiting).toBe(first);
+  expect(first).toBeDefined();
 });

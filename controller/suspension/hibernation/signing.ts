@@ -3,12 +3,12 @@ import { Gauge, type Registry } from "prom-client";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { aborted, type Running, startTask } from "../../../lib/process/lifecycle.ts";
+import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
 import type { Backoff } from "../../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type Permit, signPermit } from "./permit.ts";
-import { readSigningKey } from "./signing-key.ts";
+import { readSigningKey, tellUntilKnown } from "./signing-key.ts";
 
 /** Permits Pods to be restored. */
 export interface Signer {
@@ -34,6 +34,8 @@ const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 const attemptLimitMs = 10_000;
 /** A new leader does not begin its work for so long without the key. Then it works without the memory of sandboxes. */
 const patienceMs = 5_000;
+/** How often the ConfigMap with the public key is looked at. Nodes keep their copies while it is missing. */
+const tellAgainMs = 60_000;
 
 /** Reads the key, and tries again until it has it. Meanwhile no memory is kept or restored, and all else goes on. */
 export class Signing implements Signer {
@@ -76,7 +78,7 @@ export class Signing implements Signer {
         );
       };
       await repeatUntilDone({ clock, signal, backoff, onFailure, round: () => this.#read(signal) });
-      await aborted(signal);
+      await this.#keepTold(signal);
     });
   }
 
@@ -89,6 +91,19 @@ export class Signing implements Signer {
     const waited = this.#options.clock.sleep(patienceMs, AbortSignal.any([signal, late.signal])).catch(() => {});
     await Promise.race([promise, waited]);
     late.abort();
+  }
+
+  /** Tells nodes the public key again, if somebody has taken it away. Ends with the signal. */
+  async #keepTold(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    while (this.#key && !signal.aborted) {
+      await clock.sleep(tellAgainMs, signal).catch(() => {});
+      if (signal.aborted) return;
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]);
+      await tellUntilKnown(this.#options, this.#key, limited).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, "cannot tell nodes the public key; trying again");
+      });
+    }
   }
 
   async #read(signal: AbortSignal): Promise<undefined> {
