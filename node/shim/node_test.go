@@ -74,6 +74,9 @@ type node struct {
 func newNode(t *testing.T) node {
 	n := node{T: t, folder: t.TempDir(), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
 	beforeStore, beforeTombstones, beforeKeys, beforeFile := imageStore, tombstones, publicKeysFile, storeFile
+	beforeKilled := killedFolder
+	killedFolder = filepath.Join(n.folder, "killed")
+	t.Cleanup(func() { killedFolder = beforeKilled })
 	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")
 	publicKeysFile = filepath.Join(n.folder, "ed25519.pub")
 	storeFile = filepath.Join(n.folder, "store.json")

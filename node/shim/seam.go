@@ -195,7 +195,18 @@ func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types
 		log.G(ctx).Infof("container %s: its Pod was paused, and its sentry has ended", c.id)
 		return &types.Empty{}, nil
 	}
+	if err := c.noteKill(); err != nil {
+		log.G(ctx).Warnf("container %s: cannot note that it was told to end: %v", c.id, err)
+	}
 	return c.TaskServiceExt.Kill(ctx, request)
+}
+
+// noteKill leaves out the container that holds the Pod together, in which nothing of the Pod runs.
+func (c *container) noteKill() error {
+	if c.id == c.sandbox.id || c.pod == "" {
+		return nil
+	}
+	return noteKill(c.pod, c.id)
 }
 
 // Delete deletes the container. While its sentry ends, gVisor would fail, and containerd tries again only after seconds.
@@ -203,7 +214,13 @@ func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*t
 	if request.ExecID == "" && c.sentry != 0 {
 		waitForEnd(c.sentry)
 	}
-	return c.TaskServiceExt.Delete(ctx, request)
+	response, err := c.TaskServiceExt.Delete(ctx, request)
+	if request.ExecID == "" && c.pod != "" && err == nil {
+		if err := forgetKill(c.pod, c.id); err != nil {
+			log.G(ctx).Warnf("container %s: cannot forget that it was told to end: %v", c.id, err)
+		}
+	}
+	return response, err
 }
 
 // settingsOf reads gVisor's settings as gVisor does.

@@ -89,6 +89,33 @@ func TestKillOfARunningPodOrOfAnAddedProcessIsGvisors(t *testing.T) {
 	}
 }
 
+func TestAKillIsNotedBeforeItsSignalUntilTheContainerIsDeleted(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	for _, name := range []string{"", "app", "side"} {
+		request := n.request("s1", name, "")
+		service, err := newExtension(inKubernetes, next, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isNoted := func() bool { _, err := os.Stat(killedFile("uid-s1", request.ID)); return err == nil }
+		service.Kill(inKubernetes, &task.KillRequest{ID: request.ID, ExecID: "shell"})
+		if isNoted() {
+			t.Errorf("container %q: the end of an added process counts", name)
+		}
+		service.Kill(inKubernetes, &task.KillRequest{ID: request.ID, Signal: 15})
+		if isNoted() != (name != "") {
+			t.Errorf("container %q: noted: %v", name, isNoted())
+		}
+		service.Delete(inKubernetes, &task.DeleteRequest{ID: request.ID})
+		if isNoted() {
+			t.Errorf("container %q: noted after its deletion", name)
+		}
+	}
+	if left, _ := os.ReadDir(killedFolder); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 func TestAProcessWithTheNumberOfASentryThatEndedIsSpared(t *testing.T) {
 	n := newNode(t)
 	other := n.startSentry("s2", "running")

@@ -61,6 +61,10 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     return result;
   };
   await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, signal));
+  // From here on the shim refuses to end a container. A signal that came before is in the memory.
+  if (await doors.records.isKilled(podUID)) {
+    throw new CaptureFailed("FreezeFailed", "a container of the Pod was told to end before the Pod was frozen");
+  }
   bounds.isFreezing = false;
   const folder = await timed("writeMs", "CheckpointFailed", async () => {
     const part = await store.begin(key);

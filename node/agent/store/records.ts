@@ -32,12 +32,16 @@ export const isUid = (text: string): boolean => /^[0-9A-Za-z][-0-9A-Za-z]{0,63}$
 
 /** What the agent must not forget of captures, in one file for each Pod: it may end at any line. */
 export class Records {
+  readonly #files: Files;
+  readonly #killed: string;
   readonly #tombstones: RecordFolder<Tombstone>;
   readonly #failed: RecordFolder<FailedCapture>;
 
   constructor(root: string, files: Files) {
     this.#tombstones = new RecordFolder(join(root, "tombstones"), files);
     this.#failed = new RecordFolder(join(root, "failed-captures"), files);
+    this.#killed = join(root, "killed");
+    this.#files = files;
   }
 
   /** @throws an error if the Pod has one, for this image or for another. */
@@ -69,6 +73,11 @@ export class Records {
 
   async ofImage(key: ImageKey): Promise<RecordsOfImage> {
     return { tombstone: await this.#tombstones.ofImage(key), failed: await this.#failed.ofImage(key) };
+  }
+
+  /** Whether a container of the Pod was told to end, as the shim has noted. */
+  async isKilled(podUID: string): Promise<boolean> {
+    return (await this.#files.list(join(this.#killed, podUID))).length > 0;
   }
 
   /** The images that any record is about. */
