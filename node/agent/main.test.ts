@@ -46,6 +46,7 @@ async function open() {
     `--runsc-root=${lab.runsc.root}`,
     `--store=${lab.storeRoot}`,
     "--min-free-bytes=0",
+    "--min-free-percent=0",
     "--metrics-bind-address=127.0.0.1:0",
     "--health-probe-bind-address=127.0.0.1:0",
   ];

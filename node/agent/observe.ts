@@ -8,7 +8,7 @@ import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
 import type { StoreIdentity } from "./store/store-file.ts";
-import { publicKeysPath } from "./watch/keep-public-keys.ts";
+import { hasPublicKey, publicKeysPath } from "./watch/keep-public-keys.ts";
 
 /** What the agent sees of the API: all Pods and MemoryImages of its node. */
 export interface View {
@@ -77,7 +77,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     store: parts.identity,
     tombstone,
     failed,
-    hasPublicKeys: needsRoom && (await files.read(publicKeysPath(storeRoot))) !== undefined,
+    hasPublicKeys: needsRoom && hasPublicKey(await files.read(publicKeysPath(storeRoot))),
     isCapturedElsewhere: other !== undefined,
     room: needsRoom
       ? { usedBytes: await store.usedBytes(), freeBytes: await files.freeBytes(storeRoot) }

@@ -9,6 +9,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { Agent } from "./agent.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config/config.ts";
+import type { StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import { Files } from "./doors/files.ts";
 import { Processes } from "./doors/processes.ts";
@@ -85,7 +86,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       await using keys = keepPublicKeys({ ...parts, files: doors.files, ...config });
       await using watching = await startWatching({ ...parts, nodeName: config.nodeName }, signal);
       const write = { report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args) };
-      const { limits, storeRoot } = config;
+      const { storeRoot } = config;
       await Promise.race([aborted(signal), watching.synced, watching.failed]);
       if (signal.aborted) return;
       const stores = { clock, log, store: doors.storeFile, named: () => namedStores(watching) };
@@ -94,6 +95,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       if (!identity) return;
       await doors.files.makeFolder(join(storeRoot, "images"));
       await doors.records.removeUnfinished();
+      const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...write });
       state.frozen = () => agent.frozenPods();
       state.isReady = true;
@@ -110,6 +112,15 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
+
+/** With both limits of free space as bytes of this disk. */
+export const limitsOf = (
+  { limits, minFreePercent }: Pick<AgentConfig, "limits" | "minFreePercent">,
+  diskBytes: number,
+): StoreLimits => ({
+  ...limits,
+  minFreeBytes: Math.max(limits.minFreeBytes, Math.round((diskBytes * minFreePercent) / 100)),
+});
 
 /** The stores that have memory of this node, as the API says. */
 const namedStores = ({ keys, view }: Watching): readonly string[] =>

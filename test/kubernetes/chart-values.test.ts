@@ -91,6 +91,8 @@ describe("hibernation", () => {
     for (const part of [
       '"--runsc=/node/runsc/runsc"',
       '"--max-store-bytes=50000000000"',
+      '"--min-free-percent=15"',
+      '"mountPropagation":"HostToContainer"',
       '"hostPath":{"path":"/opt/gvisor","type":"Directory"}',
       `"nodeSelector":${JSON.stringify(nodes)}`,
       '"tolerations":[{"operator":"Exists"}]',

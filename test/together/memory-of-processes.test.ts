@@ -66,6 +66,7 @@ async function open() {
     "--node-name=node-1",
     "--namespace=agent-sandbox-system",
     "--min-free-bytes=0",
+    "--min-free-percent=0",
     "--metrics-bind-address=0",
     "--health-probe-bind-address=0",
   ];

@@ -20,6 +20,8 @@ export interface AgentConfig {
   readonly runsc: RunscSettings;
   readonly storeRoot: string;
   readonly limits: StoreLimits;
+  /** What must stay free of the disk; the larger one of this and of `limits` counts. */
+  readonly minFreePercent: number;
   /** Undefined: not served. */
   readonly metricsAddress: BindAddress | undefined;
   /** Undefined: not served. */
@@ -65,6 +67,7 @@ export function parseAgentConfig(args: readonly string[], environment: Environme
     runsc: { program: values.runsc, root: values["runsc-root"] },
     storeRoot: values.store,
     limits: { maxStoreBytes: values["max-store-bytes"], minFreeBytes: values["min-free-bytes"] },
+    minFreePercent: values["min-free-percent"],
     metricsAddress: tried(() => parseBindAddress(values["metrics-bind-address"])),
     healthAddress: tried(() => parseBindAddress(values["health-probe-bind-address"])),
   };

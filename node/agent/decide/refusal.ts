@@ -88,7 +88,10 @@ function refusalOfRoom({ limits, room, sandbox }: Observed): Refusal | undefined
     return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
   }
   if (room.freeBytes - wantedBytes < limits.minFreeBytes) {
-    return { reason: "DiskFull", message: "the disk of this node would have less left than --min-free-bytes" };
+    return {
+      reason: "DiskFull",
+      message: "the disk of this node would have less left than --min-free-bytes and --min-free-percent ask for",
+    };
   }
   return undefined;
 }

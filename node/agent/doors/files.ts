@@ -72,6 +72,12 @@ export class Files {
     return (await stat(path).catch(ignoreMissing))?.mtimeMs ?? 0;
   }
 
+  /** The size of the disk of a folder, in bytes. */
+  async diskBytes(path: string): Promise<number> {
+    const { blocks, bsize } = await statfs(path);
+    return blocks * bsize;
+  }
+
   /** What the disk of a folder has left for anybody, in bytes. */
   async freeBytes(path: string): Promise<number> {
     const { bavail, bsize } = await statfs(path);

@@ -4,12 +4,15 @@ import { publicKeysName, publicKeysPart } from "../../../api/protocols/memory-ke
 import { type Logger, silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";
-import { keepPublicKeys, publicKeysPath } from "./keep-public-keys.ts";
+import { hasPublicKey, keepPublicKeys, publicKeysPath } from "./keep-public-keys.ts";
 
 const namespace = "agent-sandbox-system";
 const storeRoot = "/var/lib/rouse";
 const at = { namespace, name: publicKeysName };
 const waiting = { timeout: 10_000 };
+const key = (byte: number) => Buffer.alloc(32, byte).toString("base64");
+const first = `${key(1)}\n`;
+const next = `${key(2)}\n`;
 
 /** The disk has one file. */
 class FakeDisk {
@@ -53,33 +56,42 @@ async function open(known?: string) {
   };
 }
 
+it("a key is a line with 32 bytes in base64, as the shim reads it", () => {
+  const one = key(1);
+  for (const text of [one, `# ours\n  ${one}  \n`, `none\n${one}`]) expect(hasPublicKey(text), text).toBe(true);
+  const none = [undefined, "", "\n", "none", one.slice(4), `${one} ${one}`, Buffer.alloc(33).toString("base64")];
+  for (const text of none) expect(hasPublicKey(text), text).toBe(false);
+});
+
 it("the keys of the ConfigMap come to the node, and each change of them", async () => {
   await using world = await open();
-  await world.create("other\n", "another");
-  await world.create("a\n");
-  await expect.poll(() => world.files.text, waiting).toBe("a\n");
-  await world.change("b\na\n");
-  await expect.poll(() => world.files.text, waiting).toBe("b\na\n");
+  await world.create(key(3), "another");
+  await world.create(first);
+  await expect.poll(() => world.files.text, waiting).toBe(first);
+  await world.change(next + first);
+  await expect.poll(() => world.files.text, waiting).toBe(next + first);
   expect(world.files.writes).toBe(2);
 });
 
 it.each([
   ["is deleted", (world: Awaited<ReturnType<typeof open>>) => world.client.delete(configMapType, at)],
   ["loses its keys", (world: Awaited<ReturnType<typeof open>>) => world.change(null)],
+  ["becomes empty", (world: Awaited<ReturnType<typeof open>>) => world.change("")],
+  ["gets a text without a key", (world: Awaited<ReturnType<typeof open>>) => world.change("none")],
 ])("the copy stays when the ConfigMap %s, and takes the next keys", async (_, lose) => {
-  await using world = await open("a\n");
-  await world.create("a\n");
+  await using world = await open(first);
+  await world.create(first);
   await lose(world);
   await world.client.delete(configMapType, at).catch(() => {});
-  await world.create("b\n");
-  await expect.poll(() => world.files.text, waiting).toBe("b\n");
+  await world.create(next);
+  await expect.poll(() => world.files.text, waiting).toBe(next);
   expect(world.files.writes).toBe(1);
 });
 
 it("a copy that could not be written is written again, and the log says why", async () => {
   await using world = await open();
   world.files.isFull = true;
-  await world.create("a\n");
+  await world.create(first);
   await expect.poll(() => world.files.writes, waiting).toBe(1);
   await expect.poll(() => world.warnings.length, waiting).toBe(1);
   world.files.isFull = false;
@@ -88,5 +100,5 @@ it("a copy that could not be written is written again, and the log says why", as
       await world.clock.advance(10_000);
       return world.files.text;
     }, waiting)
-    .toBe("a\n");
+    .toBe(first);
 });

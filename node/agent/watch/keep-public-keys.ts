@@ -22,12 +22,22 @@ export interface KeepPublicKeysOptions {
 /** Where the shim looks for the keys whose signatures count. */
 export const publicKeysPath = (storeRoot: string): string => join(storeRoot, publicKeysPart);
 
+const keyBytes = 32;
+const base64 = /^[A-Za-z0-9+/]{43}=$/;
+
+/** Whether the shim finds a key in the text: 32 bytes in base64 on a line of their own. */
+export const hasPublicKey = (text: string | undefined): boolean =>
+  (text ?? "")
+    .split("\n")
+    .map((line) => line.trim())
+    .some((line) => base64.test(line) && Buffer.from(line, "base64").length === keyBytes);
+
 /** A write to the disk that failed is tried again. */
 const againMs = 10_000;
 
 /**
- * Keeps a copy of the controller's public keys on the node, for the shim. While the ConfigMap is missing the copy stays: else who deletes it would
- * take all memory.
+ * Keeps a copy of the controller's public keys on the node, for the shim. While the ConfigMap is missing, or has no key, the copy stays: else who
+ * deletes or empties it would take all memory.
  */
 export function keepPublicKeys(options: KeepPublicKeysOptions): Running {
   const { client, clock, files, log, namespace, storeRoot } = options;
@@ -43,7 +53,9 @@ export function keepPublicKeys(options: KeepPublicKeysOptions): Running {
       while (!signal.aborted) {
         const text = keys.store.list()[0]?.data?.[publicKeysPart];
         try {
-          if (text !== undefined && (await files.read(path)) !== text) await files.replace(path, text);
+          if (text !== undefined && hasPublicKey(text) && (await files.read(path)) !== text) {
+            await files.replace(path, text);
+          }
         } catch (error) {
           log.warn({ err: error }, "cannot keep the public keys of the controller on the node");
         }

@@ -71,7 +71,7 @@ export class NodeLab implements AsyncDisposable {
     this.runsc = { program, root: join(this.#folder, "runsc") };
     mkdirSync(this.runsc.root);
     mkdirSync(this.storeRoot);
-    writeFileSync(this.path(publicKeys), "");
+    writeFileSync(this.path(publicKeys), `${Buffer.alloc(32).toString("base64")}\n`);
     writeFileSync(this.path(storeFile), JSON.stringify(labStore));
   }
 
