@@ -226,6 +226,38 @@ describe("a capture", () => {
     await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
   });
 
+  it("that has failed and is still written ends with the sentry if the disk gets full", async () => {
+    let isFull = false;
+    class FillingFiles extends Files {
+      override async freeBytes(): Promise<number> {
+        return isFull ? 1_000 : 2 ** 40;
+      }
+    }
+    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000 };
+    await using world = await open({ clock: new ShiftedClock(10_000), limits, files: new FillingFiles() });
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 30 }));
+    using _failure = world.lab.letFail("checkpoint", "fails");
+    using _hang = world.lab.letFail("resume", "hangs");
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed" });
+    expect(stateOf(world.pod.sentry)).toBe("T");
+    isFull = true;
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+  });
+
+  it("of a Pod whose container was told to end before the freeze leaves no image", async () => {
+    await using world = await open();
+    mkdirSync(world.lab.path("killed", world.pod.uid), { recursive: true });
+    writeFileSync(world.lab.path("killed", world.pod.uid, "c1"), "");
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "FreezeFailed" });
+    expect(world.lab.has("images/default/guest/g1")).toBe(false);
+    expect(stateOf(world.pod.sentry)).not.toBe("T");
+    const doors = startLabAgent(world.lab, world.api).doors;
+    await doors.records.removeKilled((uid) => uid === world.pod.uid);
+    expect(world.lab.has("killed", world.pod.uid)).toBe(false);
+  });
+
   it("of a Pod that belongs to another Sandbox is refused, and the Pod is not frozen", async () => {
     await using world = await open();
     world.api.put(imageOf(world.lab, world.pod.uid, { sandboxUID: "another" }));

@@ -5,6 +5,7 @@ import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import { Thaws } from "./capture/thaws.ts";
+import { Writers } from "./capture/writers.ts";
 import { conclude, longestMessage } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
@@ -13,7 +14,7 @@ import { useOf } from "./decide/use.ts";
 import { observe } from "./observe.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
-export interface AgentParts extends Omit<ApplyParts, "thaws"> {
+export interface AgentParts extends Omit<ApplyParts, "thaws" | "writers"> {
   /** Writes a status to the API. Rejects if the object has changed since it was read. */
   readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
 }
@@ -46,7 +47,7 @@ export class Agent {
   readonly #frozen = new Map<string, "seen" | "logged">();
 
   constructor(parts: AgentParts) {
-    this.#parts = { ...parts, thaws: new Thaws(parts.doors.runsc) };
+    this.#parts = { ...parts, thaws: new Thaws(parts.doors.runsc), writers: new Writers() };
   }
 
   frozenPods(): number {
@@ -72,11 +73,14 @@ export class Agent {
 
   async #apply(step: NonNullable<ReturnType<typeof decide>>, observed: Observed): Promise<void> {
     const text = textOf(observed.key);
-    if (step === "capture") this.#promised.set(text, imageBytesOf(observed));
+    // A Pod of a failed capture may still be written until it runs again.
+    if (step === "capture" || step === "thaw") this.#promised.set(text, imageBytesOf(observed));
     try {
       await apply(step, observed, this.#parts);
     } finally {
-      this.#promised.delete(text);
+      const isThawing = observed.sandbox && this.#parts.thaws.has(observed.sandbox.id);
+      if (isThawing) void this.#parts.thaws.ended(observed.sandbox.id).then(() => this.#promised.delete(text));
+      else this.#promised.delete(text);
     }
   }
 

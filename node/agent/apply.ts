@@ -4,9 +4,12 @@ import { capture } from "./capture/capture.ts";
 import { CaptureFailed } from "./capture/capture-failed.ts";
 import { explainCause } from "./capture/explain-cause.ts";
 import { giveUp } from "./capture/give-up.ts";
+import { watchLateWrite } from "./capture/late-writes.ts";
 import type { Thaws } from "./capture/thaws.ts";
+import type { Writers } from "./capture/writers.ts";
 import type { Step } from "./decide/decide.ts";
 import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { imageBytesOf } from "./decide/refusal.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { PodSandbox } from "./doors/sandboxes.ts";
 import type { View } from "./observe.ts";
@@ -18,6 +21,7 @@ export interface ApplyParts {
   readonly metrics: AgentMetrics;
   readonly log: Logger;
   readonly thaws: Thaws;
+  readonly writers: Writers;
   readonly view: View;
   readonly limits: StoreLimits;
   readonly storeRoot: string;
@@ -67,7 +71,10 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
   const { doors, limits, log, metrics, storeRoot, view } = parts;
   const { key, memoryImage, podUID = "", sandbox } = observed;
   if (!memoryImage || !sandbox) return;
+  const writer = { promisedBytes: imageBytesOf(observed), writtenBytes: () => doors.store.partBytes(key) };
+  using _writing = parts.writers.add(writer);
   const bounds = {
+    isToEnd: () => parts.writers.isToEnd(writer),
     limitMs: memoryImage.spec.timeoutSeconds * 1_000,
     ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
     isDeleted: () => isEnding(view.podByUid(podUID)),
@@ -94,7 +101,19 @@ async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, 
   await doors.records.writeFailed({ ...failed, isThawing: true });
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
-  const is = await Promise.race([late, thaws.start(sandbox.id)]);
+  const thawed = thaws.start(sandbox.id);
+  const end = async () => {
+    log.warn(
+      { image: textOf(key) },
+      "gVisor still writes the memory of a failed capture, and the disk is full; ending its sentry",
+    );
+    await doors.sandboxes.end(sandbox);
+  };
+  const disk = { storeRoot: parts.storeRoot, minFreeBytes: parts.limits.minFreeBytes };
+  void watchLateWrite(thawed, { ...doors, ...disk, end }).catch((error: unknown) => {
+    log.warn({ err: error, image: textOf(key) }, "cannot watch the disk while gVisor writes");
+  });
+  const is = await Promise.race([late, thawed]);
   if (is === "late") log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
   else log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
 }

@@ -95,6 +95,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       if (!identity) return;
       await doors.files.makeFolder(join(storeRoot, "images"));
       await doors.records.removeUnfinished();
+      await doors.records.removeKilled((podUID) => watching.view.podByUid(podUID) === undefined);
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...write });
       state.frozen = () => agent.frozenPods();

@@ -10,10 +10,12 @@ export interface BoundsOrder {
   readonly minFreeBytes: number;
   /** Whether the Pod is being deleted. It ends a freeze, and nothing else. */
   readonly isDeleted: () => boolean;
+  /** Whether of all captures in progress this one ends if the disk is full. */
+  readonly isToEnd: () => Promise<boolean>;
 }
 
 /** How often the disk and the Pod are looked at. A fast disk takes 500 MB meanwhile. */
-const lookMs = 250;
+export const lookMs = 250;
 
 /** What ends a capture that takes too long or too much. */
 export class Bounds implements Disposable {
@@ -69,12 +71,12 @@ export class Bounds implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { isDeleted, minFreeBytes, storeRoot } = this.#order;
+    const { isDeleted, isToEnd, minFreeBytes, storeRoot } = this.#order;
     if (this.isFreezing && isDeleted()) {
       this.#stop.abort(new CaptureFailed("FreezeFailed", "the Pod was deleted before it was frozen"));
     }
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
-    if (freeBytes < minFreeBytes) {
+    if (freeBytes < minFreeBytes && (await isToEnd())) {
       this.#stop.abort(new CaptureFailed("DiskFull", "the disk of this node has less left than --min-free-bytes"));
     }
   }

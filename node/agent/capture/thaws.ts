@@ -17,6 +17,11 @@ export class Thaws {
     return this.#inProgress.has(sandbox);
   }
 
+  /** When the thaw has ended, however. */
+  async ended(sandbox: string): Promise<void> {
+    await this.#inProgress.get(sandbox)?.catch(() => {});
+  }
+
   /** Rejects if runsc does. */
   start(sandbox: string): Promise<void> {
     const known = this.#inProgress.get(sandbox);

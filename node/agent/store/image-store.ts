@@ -170,11 +170,18 @@ export class ImageStore {
 
   async usedBytes(): Promise<number> {
     let sum = 0;
-    for (const key of await this.keys()) {
-      for (const folder of [this.#pathOf(key), this.partOf(key)]) {
-        for (const name of await this.#files.list(folder)) sum += await this.#files.bytesOf(join(folder, name));
-      }
-    }
+    for (const key of await this.keys()) sum += (await this.#bytesIn(this.#pathOf(key))) + (await this.partBytes(key));
+    return sum;
+  }
+
+  /** What a capture has written. */
+  partBytes(key: ImageKey): Promise<number> {
+    return this.#bytesIn(this.partOf(key));
+  }
+
+  async #bytesIn(folder: string): Promise<number> {
+    let sum = 0;
+    for (const name of await this.#files.list(folder)) sum += await this.#files.bytesOf(join(folder, name));
     return sum;
   }
 

@@ -80,6 +80,13 @@ export class Records {
     return (await this.#files.list(join(this.#killed, podUID))).length > 0;
   }
 
+  /** Notes about Pods that are gone: their shims may have ended before they could remove them. */
+  async removeKilled(isGone: (podUID: string) => boolean): Promise<void> {
+    for (const podUID of await this.#files.list(this.#killed)) {
+      if (isGone(podUID)) await this.#files.remove(join(this.#killed, podUID));
+    }
+  }
+
   /** The images that any record is about. */
   async keys(): Promise<readonly ImageKey[]> {
     return [...(await this.#tombstones.all()), ...(await this.#failed.all())];

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { Writers } from "./writers.ts";
+
+const writer = (promisedBytes: number, bytes: number) => ({ promisedBytes, writtenBytes: async () => bytes });
+
+it("on a full disk the capture that is most beyond its promise ends, and the others look again", async () => {
+  const writers = new Writers();
+  const [large, small, beyond] = [writer(1_000, 900), writer(10, 5), writer(10, 500)];
+  for (const each of [large, small]) writers.add(each);
+  const added = writers.add(beyond);
+  for (const spared of [large, small]) expect(await writers.isToEnd(spared)).toBe(false);
+  expect(await writers.isToEnd(beyond)).toBe(true);
+  expect(await writers.isToEnd(large), "while the other one ends").toBe(false);
+  added[Symbol.dispose]();
+  expect(await writers.isToEnd(small), "if none is beyond, the largest ends").toBe(false);
+  expect(await writers.isToEnd(large)).toBe(true);
+});

@@ -1,0 +1,40 @@
+/** A capture in progress. */
+export interface Writer {
+  /** What it was expected to take. */
+  readonly promisedBytes: number;
+  /** What it has written. */
+  readonly writtenBytes: () => Promise<number>;
+}
+
+/** All captures in progress, until what they have written is removed or whole. */
+export class Writers {
+  readonly #all = new Set<Writer>();
+  #ending: Writer | undefined;
+
+  add(writer: Writer): Disposable {
+    this.#all.add(writer);
+    const remove = () => {
+      this.#all.delete(writer);
+      if (this.#ending === writer) this.#ending = undefined;
+    };
+    return { [Symbol.dispose]: remove };
+  }
+
+  /**
+   * Whether this one ends for want of room: the one that is most beyond its promise, or if none is, the largest. The others look again
+   * when its room is free.
+   */
+  async isToEnd(writer: Writer): Promise<boolean> {
+    const sizes = await Promise.all(
+      [...this.#all].map(async (of) => {
+        const bytes = await of.writtenBytes();
+        return { of, bytes, beyondBytes: Math.max(0, bytes - of.promisedBytes) };
+      }),
+    );
+    if (this.#ending) return this.#ending === writer;
+    const [worst] = sizes.sort((a, b) => b.beyondBytes - a.beyondBytes || b.bytes - a.bytes);
+    if (worst && worst.of !== writer) return false;
+    this.#ending = writer;
+    return true;
+  }
+}
