@@ -21,6 +21,8 @@ export interface KubeConnection {
   readonly tls: TlsMaterial;
   /** Called before every request, because tokens are renewed while the process runs. */
   authHeaders(): Promise<Readonly<Record<string, string>>>;
+  /** The server has answered 401: the credentials may have been renewed since they were read. Absent: they are read each time. */
+  refused?(): void;
 }
 
 /** No usable connection to an API server is configured; the message has the remedy. */

@@ -142,6 +142,20 @@ describe("a call that fails", () => {
     await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
   });
 
+  it("tells its connection when the server has refused its credentials", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 401, aFailure(401, "Unauthorized")));
+    let refusals = 0;
+    const connection = {
+      ...connectionFor({ server: api.url }),
+      refused: () => {
+        refusals += 1;
+      },
+    };
+    await using client = createKubeClient(connection, { userAgent: "rouse-test" });
+    await expect(client.get(podType, nova)).rejects.toThrow();
+    expect(refusals).toBe(1);
+  });
+
   it("does not take a kind that is not served for a missing object", async () => {
     await using api = await openScriptedApi((_, response) => response.writeHead(404).end("404 page not found\n"));
     const error = await api.client.get(podType, nova).catch((cause: unknown) => cause);

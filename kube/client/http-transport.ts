@@ -184,6 +184,7 @@ export class HttpTransport implements Transport {
         signal,
       });
       metrics?.answered(call.method, response.statusCode);
+      if (response.statusCode === 401) this.#connection.refused?.();
       return response;
     } catch (cause) {
       metrics?.unanswered(call.method);

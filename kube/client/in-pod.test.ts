@@ -42,6 +42,19 @@ it("a renewed token is used within a minute; after a read error the last one sta
   expect(await token()).toBe("Bearer third");
 });
 
+it("a renewed token is used after a suspension of the machine, and after a refusal", async () => {
+  const clock = new FakeClock();
+  const connection = connectionOfPod(environment, { folder, clock });
+  const token = async () => (await connection?.authHeaders())?.["authorization"];
+  await writeFile(join(folder, "token"), "second\n");
+  clock.jumpWall(3_600_000);
+  expect(await token()).toBe("Bearer second");
+  await writeFile(join(folder, "token"), "third\n");
+  expect(await token()).toBe("Bearer second");
+  connection?.refused?.();
+  expect(await token()).toBe("Bearer third");
+});
+
 it("the connection is undefined outside of a Pod, or without a ServiceAccount's files", async () => {
   expect(connectionOfPod({}, { folder })).toBeUndefined();
   await rm(join(folder, "ca.crt"));

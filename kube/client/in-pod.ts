@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import { ageMs, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { KubeConnection } from "./connection.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -14,7 +15,7 @@ const tokenAgeMaxMs = 60_000;
 
 /**
  * The connection from inside a Pod, from the variables and files of Kubernetes; undefined outside of a Pod. The token
- * is re-read every minute, the CA is read once. This avoids the kubeconfig library, which takes 60 MiB.
+ * is re-read every minute by either clock, and after the server has refused it; the CA is read once. This avoids the kubeconfig library, which takes 60 MiB.
  */
 export function connectionOfPod(
   environment: Environment,
@@ -24,18 +25,23 @@ export function connectionOfPod(
   const [tokenFile, authorityFile] = [join(folder, "token"), join(folder, "ca.crt")];
   if (!host || !port || !existsSync(tokenFile) || !existsSync(authorityFile)) return undefined;
   let token = readFileSync(tokenFile, "utf8").trim();
-  let readMs = clock.ticksMs();
+  let readAt = readClocks(clock);
+  let isRefused = false;
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     tls: { ca: readFileSync(authorityFile) },
     async authHeaders() {
-      const nowMs = clock.ticksMs();
-      if (nowMs - readMs >= tokenAgeMaxMs) {
-        readMs = nowMs;
+      const now = readClocks(clock);
+      if (isRefused || ageMs(readAt, now) >= tokenAgeMaxMs) {
+        readAt = now;
+        isRefused = false;
         // On a read error the next attempt is in a minute; the current token is valid for longer.
         token = (await readFile(tokenFile, "utf8").catch(() => "")).trim() || token;
       }
       return { authorization: `Bearer ${token}` };
+    },
+    refused() {
+      isRefused = true;
     },
   };
 }

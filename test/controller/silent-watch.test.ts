@@ -78,7 +78,10 @@ it("a Pod that somebody deletes again and again comes back later each time", asy
   expect(performance.now() - began).toBeGreaterThan(270);
 });
 
-const creations = ({ calls }: LabController, { child, name }: Pick<(typeof owners)[number], "child" | "name">): number =>
+const creations = (
+  { calls }: LabController,
+  { child, name }: Pick<(typeof owners)[number], "child" | "name">,
+): number =>
   calls.filter((call) => call.verb === "create" && call.kind === child.kind && call.name.startsWith(name)).length;
 
 const reads = ({ calls }: LabController, { owner, name }: (typeof owners)[number]): number =>
