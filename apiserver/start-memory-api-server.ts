@@ -36,6 +36,8 @@ export interface MemoryApiOptions {
   readonly podLogs?: PodLogSource;
   /** Default: 3 MiB, which is etcd's limit with some room. */
   readonly maxBodyBytes?: number;
+  /** Of all objects, in JSON. Default: what fits into the heap. */
+  readonly quotaBytes?: number | undefined;
 }
 
 export interface MemoryApiServer extends Running {
@@ -66,7 +68,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   await using cleanup = new AsyncDisposableStack();
   const dataDir = options.dataDir === undefined ? undefined : cleanup.use(openDataDir(options.dataDir));
   const kinds = new KindRegistry(options.kinds);
-  const objects = cleanup.use(startObjectStore({ clock, log, kinds, dataDir }));
+  const objects = cleanup.use(startObjectStore({ clock, log, kinds, dataDir, quotaBytes: options.quotaBytes }));
   const server = tls ? createTlsServer({ ...httpLimits, ...tls }) : createServer(httpLimits);
   const connections = limitConnections(server, connectionsMax);
   const { port } = await listen(server, { host, port: options.port });

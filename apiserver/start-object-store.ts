@@ -22,6 +22,8 @@ export interface ObjectStoreOptions {
   readonly log: Logger;
   readonly kinds: KindRegistry;
   readonly dataDir: DataDir | undefined;
+  /** Of all objects, in JSON. Default: what fits into the heap. */
+  readonly quotaBytes?: number | undefined;
 }
 
 /** The objects, and the controllers that change them. */
@@ -36,7 +38,7 @@ export interface ObjectStore extends Running {
 const historyLimits = { historyLength: 1_000, historyBytesMax: 32 * 1024 * 1024 };
 const watchLimits = { watchesMax: 2_000, bufferedBytesMax: 8 * 1024 * 1024, bookmarkEveryMs: 60_000 };
 
-export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOptions): ObjectStore {
+export function startObjectStore({ clock, log, kinds, dataDir, quotaBytes }: ObjectStoreOptions): ObjectStore {
   const compaction = dataDir && new Compaction(dataDir, clock, log);
   const storage: Storage = new Storage(dataDir?.state, (commit) => compaction?.record(commit, () => storage.state()));
   const hub = new WatchHub(storage.version, historyLimits);
@@ -47,7 +49,7 @@ export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOpti
   if (kinds.ofGroupKind(group, kind)) showDefinitions(storage, clock.now());
   for (const kind of kinds.kinds) reportCommits(storage, kind);
 
-  const writes = new ObjectWrites(storage, clock);
+  const writes = new ObjectWrites(storage, clock, quotaBytes);
   const deletion = new ObjectDeletion(storage, clock);
   const controllers = { storage, kinds, writes, deletion, clock, log };
   const background = new AsyncDisposableStack();

@@ -25,6 +25,11 @@ export const localFlags = {
       text === "" || (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) ? undefined : "must be a port, 0 to 65535",
   ),
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
+  "api-quota": flag.integer(
+    0,
+    "MiB that all objects may have in JSON; 0: a sixteenth of the heap limit of Node",
+    (value) => (value >= 0 ? undefined : "must not be negative"),
+  ),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
   "no-example": flag.boolean(false, "start empty; the same as --example=false"),
@@ -48,6 +53,8 @@ export interface LocalConfig {
   readonly byNamePort: number | undefined;
   /** Undefined: a temporary folder, removed at exit. */
   readonly dataDir: string | undefined;
+  /** Undefined: what fits into the heap. */
+  readonly quotaBytes: number | undefined;
   readonly examples: boolean;
   readonly readyFile: string | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
@@ -71,6 +78,7 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
     pathRoutingPrefix: values["path-routing-prefix"],
     byNamePort: values["by-name-port"] === "" ? undefined : Number(values["by-name-port"]),
     dataDir: values.ephemeral ? undefined : values["data-dir"],
+    quotaBytes: values["api-quota"] === 0 ? undefined : values["api-quota"] * 1024 ** 2,
     examples: values.example && !values["no-example"],
     readyFile: values["ready-file"] === "" ? undefined : values["ready-file"],
     logLevel: values["log-level"] as LocalConfig["logLevel"], // its check has rejected other values

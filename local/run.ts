@@ -141,6 +141,7 @@ function startApi(
       token: parts.credentials.token,
       kinds: servedKinds({ clusterIps: loopbackClusterIps(parts.places.firstService) }),
       podLogs: parts.podLogs,
+      quotaBytes: config.quotaBytes,
       // A temporary data directory needs no journal.
       ...(config.dataDir !== undefined && { dataDir: join(parts.directory, "api") }),
     }),

@@ -5,7 +5,8 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { sameJson } from "../json-values.ts";
 import { storedResource } from "../kind-registry.ts";
 import type { Admission, ServedKind } from "../served-kind.ts";
-import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected } from "../status-errors.ts";
+import { alreadyExists, badRequest, conflict, invalid, notFound, quotaExceeded, unexpected } from "../status-errors.ts";
+import { fitsQuota, quotaForHeap } from "../storage/quota.ts";
 import type { Entry, Storage } from "../storage/storage.ts";
 import { asksForMore, countsGenerations } from "./generation.ts";
 import { refusalToAdd } from "./namespaces.ts";
@@ -41,13 +42,16 @@ const objectBytesMax = 1_536 * 1024;
 export class ObjectWrites {
   readonly #storage: Storage;
   readonly #clock: Clock;
+  readonly #quotaBytes: number;
 
-  constructor(storage: Storage, clock: Clock) {
+  /** `quotaBytes`: of all objects, in JSON. */
+  constructor(storage: Storage, clock: Clock, quotaBytes: number = quotaForHeap()) {
     this.#storage = storage;
     this.#clock = clock;
+    this.#quotaBytes = quotaBytes;
   }
 
-  /** @throws StatusError like kube-apiserver: 400, 403, 404 (no such namespace), 409, 422, 500 (too large). */
+  /** @throws StatusError like kube-apiserver: 400, 403, 404 (no such namespace), 409, 422, 500 (too large); 507 beyond the quota. */
   create(kind: ServedKind, namespace: string | undefined, body: KubeObject, mode: WriteMode): Written {
     if (body.metadata.resourceVersion) throw unexpected("resourceVersion should not be set on objects to be created");
     const named = asNew(kind, namespace, body, this.#clock.now());
@@ -59,11 +63,11 @@ export class ObjectWrites {
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
     if (mode.dryRun) return { entry: unstored(object), warnings };
     const spelled = intoStore(kind, object);
-    refuseTooLarge(spelled, undefined);
+    this.#refuseTooLarge(spelled, undefined);
     return { entry: viewOf(kind, this.#storage.put(resource, spelled)), warnings };
   }
 
-  /** @throws StatusError like kube-apiserver: 400, 404, 409, 422, 500 (too large). */
+  /** @throws StatusError like kube-apiserver: 400, 404, 409, 422, 500 (too large); 507 beyond the quota. */
   update(
     kind: ServedKind,
     { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
@@ -83,8 +87,19 @@ export class ObjectWrites {
     const spelled = intoStore(kind, next);
     if (sameJson(spelled, stored.object)) return { entry: current, warnings };
     if (mode.dryRun) return { entry: unstored(next), warnings };
-    refuseTooLarge(spelled, stored);
+    this.#refuseTooLarge(spelled, stored);
     return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
+  }
+
+  /** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
+  #refuseTooLarge(object: KubeObject, previous: Entry | undefined): void {
+    const objectBytes = Buffer.byteLength(JSON.stringify(object));
+    const grownBytes = objectBytes - (previous ? Buffer.byteLength(previous.json) : 0);
+    if (objectBytes > objectBytesMax && !(previous && grownBytes <= 0)) {
+      throw unexpected("etcdserver: request is too large");
+    }
+    const { bytes } = this.#storage;
+    if (!fitsQuota(this.#quotaBytes, { bytes, grownBytes, isNew: !previous })) throw quotaExceeded(this.#quotaBytes);
   }
 
   #admit(
@@ -100,13 +115,6 @@ export class ObjectWrites {
     if (causes.length > 0) throw invalid(kind.type, object.metadata.name ?? "", causes);
     return { object, warnings: mode.fieldValidation === "Warn" ? warnings : [] };
   }
-}
-
-/** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
-function refuseTooLarge(object: KubeObject, previous: Entry | undefined): void {
-  const bytes = Buffer.byteLength(JSON.stringify(object));
-  if (bytes <= objectBytesMax || (previous && bytes <= Buffer.byteLength(previous.json))) return;
-  throw unexpected("etcdserver: request is too large");
 }
 
 function asNew(kind: ServedKind, namespace: string | undefined, body: KubeObject, now: Date): KubeObject {

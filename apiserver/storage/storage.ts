@@ -54,6 +54,7 @@ export class Storage {
   readonly #record: (commit: Commit) => void;
   readonly #listeners: ((commit: Commit) => void)[] = [];
   #version: number;
+  #bytes = 0;
 
   /** `record` makes a commit durable; when it throws, the store is unchanged. */
   constructor(state: StorageState = emptyState, record: (commit: Commit) => void = () => {}) {
@@ -61,6 +62,8 @@ export class Storage {
     this.#version = state.version;
     for (const { resource, object } of state.objects) {
       const entry = new FrozenEntry(object);
+      // The text is not kept: at a start nobody has asked for it yet.
+      this.#bytes += Buffer.byteLength(JSON.stringify(object));
       this.#collection(resource).byKey.set(keyOf(object), entry);
       this.#index({ resource, entry });
     }
@@ -69,6 +72,11 @@ export class Storage {
   /** The version of the newest commit. */
   get version(): number {
     return this.#version;
+  }
+
+  /** Of all objects, in JSON. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /**
@@ -158,7 +166,11 @@ export class Storage {
   #apply({ type, resource, entry, previous }: Commit): void {
     const collection = this.#collection(resource);
     const key = keyOf(entry.object);
-    if (previous) this.#forget(previous);
+    if (previous) {
+      this.#bytes -= Buffer.byteLength(previous.json);
+      this.#forget(previous);
+    }
+    if (type !== "DELETED") this.#bytes += Buffer.byteLength(entry.json);
     if (type === "DELETED") collection.byKey.delete(key);
     else {
       collection.byKey.set(key, entry);

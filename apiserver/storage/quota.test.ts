@@ -1,0 +1,70 @@
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { configMapType } from "../../api/kinds/core.ts";
+import { type MemoryApi, openMemoryApi } from "../../test/support/memory-api.ts";
+import { quotaForHeap } from "./quota.ts";
+
+const named = (name: string) => ({ name, namespace: "default" });
+const full = { code: 507, reason: "InsufficientStorage" };
+
+const create = ({ client }: MemoryApi, name: string, bytes: number, finalizers: readonly string[] = []) =>
+  client.create(configMapType, { metadata: { ...named(name), finalizers }, data: { text: "x".repeat(bytes) } });
+
+const change = ({ client }: MemoryApi, name: string, bytes: number) =>
+  client.patch(configMapType, named(name), { type: "merge", body: { data: { text: "x".repeat(bytes) } } });
+
+/** The objects of the server itself take a part of it. */
+const quotaBytes = 2_000_000;
+
+/** Creates objects until one is rejected. Returns their number. */
+async function fill(api: MemoryApi): Promise<number> {
+  for (let count = 0; ; count += 1) {
+    try {
+      await create(api, `filler-${count}`, 100_000, count === 0 ? ["example.com/held"] : []);
+    } catch (error) {
+      expect(error).toMatchObject(full);
+      return count;
+    }
+  }
+}
+
+describe("objects that reach the quota", () => {
+  it("are read and deleted as ever, and then new ones are stored again", async () => {
+    await using api = await openMemoryApi({ quotaBytes });
+    expect(await fill(api)).toBeGreaterThan(2);
+    await expect(create(api, "another", 100_000)).rejects.toMatchObject(full);
+    expect((await api.client.get(configMapType, named("filler-1"))).data?.["text"]).toHaveLength(100_000);
+    await api.client.delete(configMapType, named("filler-1"));
+    await create(api, "another", 90_000);
+  });
+
+  it("can be changed a little, made smaller, and marked as deleted", async () => {
+    await using api = await openMemoryApi({ quotaBytes });
+    await fill(api);
+    await change(api, "filler-1", 101_000);
+    await expect(change(api, "filler-1", 900_000)).rejects.toMatchObject(full);
+    await change(api, "filler-1", 10);
+    await api.client.delete(configMapType, named("filler-0"));
+    expect((await api.client.get(configMapType, named("filler-0"))).metadata.deletionTimestamp).toBeDefined();
+  });
+
+  it("are all there after a start, also with a smaller quota", async () => {
+    await using dir = await mkdtempDisposable(join(tmpdir(), "rouse-quota-"));
+    let count = 0;
+    {
+      await using api = await openMemoryApi({ quotaBytes, dataDir: dir.path });
+      count = await fill(api);
+    }
+    await using api = await openMemoryApi({ quotaBytes: 1, dataDir: dir.path });
+    expect((await api.client.list(configMapType, { namespace: "default" })).items).toHaveLength(count);
+    await expect(create(api, "another", 10)).rejects.toMatchObject(full);
+    await api.client.delete(configMapType, named("filler-1"));
+  });
+});
+
+it("the quota follows the limit of the heap", () => {
+  expect(quotaForHeap(1_600)).toBe(100);
+  expect(quotaForHeap()).toBeGreaterThan(1_000_000);
+});
