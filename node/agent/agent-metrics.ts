@@ -13,6 +13,7 @@ export class AgentMetrics {
   readonly #captures: Counter;
   readonly #failures: Counter<"reason">;
   readonly #bytes: Counter;
+  readonly #evictions: Counter;
   readonly #durations: Histogram<"part">;
   readonly #restores: Counter<"outcome">;
   readonly #refused: Counter<"reason">;
@@ -35,6 +36,11 @@ export class AgentMetrics {
     this.#bytes = new Counter({
       name: "rouse_node_captured_bytes_total",
       help: "Size of all images that were captured on this node.",
+      registers,
+    });
+    this.#evictions = new Counter({
+      name: "rouse_node_evictions_total",
+      help: "Images of this node that were removed to make room for another one, the oldest first.",
       registers,
     });
     this.#durations = new Histogram({
@@ -85,6 +91,10 @@ export class AgentMetrics {
 
   captureFailed(reason: FailureReason | RefusalReason): void {
     this.#failures.inc({ reason });
+  }
+
+  evicted(): void {
+    this.#evictions.inc();
   }
 
   refused(reason: string): void {

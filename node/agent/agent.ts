@@ -6,11 +6,12 @@ import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
-import { conclude, longestMessage } from "./decide/conclude.ts";
+import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
-import { imageBytesOf, isRefusalReason } from "./decide/refusal.ts";
+import { imageBytesOf, isRefusalReason, refusalOf, shortageOf } from "./decide/refusal.ts";
 import { useOf } from "./decide/use.ts";
+import { chooseVictims } from "./evict.ts";
 import { observe } from "./observe.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
@@ -33,8 +34,16 @@ const slowAfterMs = 30_000;
 const unfitMs = 5_000;
 /** The controller deletes a captured Pod at once. */
 const deletedWithinMs = 60_000;
+/** The files of an image that goes are removed by its own pass. */
+const evictingMs = 50;
 /** How often the agent looks whether gVisor has let a Pod go on. */
 const thawingMs = 1_000;
+
+const evicted = {
+  phase: "Lost",
+  reason: "Evicted",
+  message: "the node needed the room for another image",
+} as const;
 
 /** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */
 export class Agent {
@@ -43,6 +52,8 @@ export class Agent {
   readonly #promised = new Map<string, number>();
   /** When this agent saw first that a Pod of an image is being deleted. */
   readonly #endings = new Map<string, number>();
+  /** The bytes of the images that go for another one, and are still there. */
+  readonly #evicted = new Map<string, number>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
 
@@ -59,6 +70,7 @@ export class Agent {
     const before = new Map(this.#promised);
     const own = { endingMs: (role: string, pod: Stored<Pod> | undefined) => this.#endingMs(`${role} ${text}`, pod) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
+    if (!found.disk.image) this.#evicted.delete(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
     const observed = { ...found, room: this.#roomBeside(text, found.room, before) };
     const step = decide(observed);
@@ -67,6 +79,7 @@ export class Agent {
       await this.#apply(step, observed);
       return { requeueAfterMs: step === "end-sentry" || step === "end-user-sentry" ? endingStepMs : 0 };
     }
+    if (await this.#makeRoom(observed)) return { requeueAfterMs: evictingMs };
     await this.#conclude(observed);
     return { requeueAfterMs: this.#nextLookMs(observed) };
   }
@@ -82,6 +95,27 @@ export class Agent {
       if (isThawing) void this.#parts.thaws.ended(observed.sandbox.id).then(() => this.#promised.delete(text));
       else this.#promised.delete(text);
     }
+  }
+
+  /** Returns whether a capture is to wait for room. What goes is told to the API first: from then on nobody counts on it. */
+  async #makeRoom(observed: Observed): Promise<boolean> {
+    const { stage } = observed.memoryImage?.spec ?? {};
+    const { reason } =
+      stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
+    if (reason !== "StoreFull" && reason !== "DiskFull") return false;
+    const goingBytes = [...this.#evicted.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const missingBytes = shortageOf(observed) - goingBytes;
+    const victims = chooseVictims(
+      observed.evictable.filter(({ text }) => !this.#evicted.has(text)),
+      missingBytes,
+    );
+    for (const { bytes, memoryImage, text } of victims ?? []) {
+      await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });
+      this.#evicted.set(text, bytes);
+      this.#parts.metrics.evicted();
+      this.#parts.log.info({ image: text, bytes, for: textOf(observed.key) }, "evicted a memory image");
+    }
+    return victims !== undefined;
   }
 
   async #conclude(observed: Observed): Promise<void> {

@@ -5,6 +5,7 @@ import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import type { Thaws } from "./capture/thaws.ts";
 import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
+import { findEvictable } from "./evict.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
 import type { StoreIdentity } from "./store/store-file.ts";
@@ -82,6 +83,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     room: needsRoom
       ? { usedBytes: await store.usedBytes(), freeBytes: await files.freeBytes(storeRoot) }
       : { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY },
+    evictable: needsRoom ? await findEvictable(key, parts) : [],
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };

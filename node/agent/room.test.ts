@@ -1,8 +1,10 @@
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
 import type { MemoryImage, MemoryImageStatus } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
+import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { imageOf, type LabPod, labStore, NodeLab, podOf } from "../../test/support/labs/node-lab.ts";
@@ -17,6 +19,8 @@ const stored = { uid: "u", resourceVersion: "1", creationTimestamp: "2026-01-01T
 /** An API with several Pods that are all to be captured now. */
 function apiOf(lab: NodeLab, labPods: readonly LabPod[]) {
   const images = new Map<string, Stored<MemoryImage>>();
+  const gone = new Set<string>();
+  const users = new Map<string, Stored<Pod>>();
   const pods = labPods.map(({ uid }, index): Stored<Pod> => {
     const pod = podOf(lab, uid);
     images.set(`g${index}`, {
@@ -28,35 +32,107 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[]) {
   const view: View = {
     nodeName: lab.nodeName,
     memoryImage: ({ image }) => images.get(image),
-    podByUid: (uid) => pods.find(({ metadata }) => metadata.uid === uid),
-    podByName: (_, name) => pods.find(({ metadata }) => metadata.name === name),
+    podByUid: (uid) => pods.find(({ metadata }) => metadata.uid === uid && !gone.has(uid)),
+    podByName: (_, name) =>
+      users.get(name) ?? pods.find(({ metadata: { name: own, uid } }) => own === name && !gone.has(uid)),
   };
   const report = async (image: Stored<MemoryImage>, status: MemoryImageStatus) => {
     images.set(image.metadata.name, { ...image, status });
   };
-  return { images, view, report };
+  return { images, gone, users, view, report };
+}
+
+/** A node that has room for one and a half times as many images. */
+async function openNode(count: number, rooms: number) {
+  await using stack = new AsyncDisposableStack();
+  const lab = stack.use(new NodeLab());
+  const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
+  const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock });
+  const { images, gone, users, ...api } = apiOf(lab, pods);
+  const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
+  const limits = { maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)), minFreeBytes: 0 };
+  const registry = new Registry();
+  const metrics = new AgentMetrics(registry, { frozen: () => 0, used: async () => 0 });
+  const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
+  const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
+  const pass = (index: number) => agent.pass(`default/guest${index}/g${index}`, neverAborted);
+  const opened = stack.move();
+  return {
+    ...{ images, users, pass },
+    count,
+    statusOf: (index: number) => images.get(`g${index}`)?.status,
+    /** Captures a Pod, and has it deleted. Its image is as large as the limit expects. */
+    async putToSleep(index: number, capturedAt: string) {
+      await pass(index);
+      await pass(index);
+      const folder = lab.path("images", "default", `guest${index}`, `g${index}`);
+      const description = JSON.parse(readFileSync(`${folder}/image.json`, "utf8"));
+      truncateSync(`${folder}/pages.img`, one + 16 * 1_048_576);
+      writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes: one + 16 * 1_048_576 }));
+      const image = images.get(`g${index}`) ?? expect.unreachable();
+      images.set(`g${index}`, { ...image, status: { ...image.status, capturedAt } });
+      gone.add(pods[index]?.uid ?? "");
+    },
+    async evictions() {
+      return (await registry.metrics()).match(/^rouse_node_evictions_total (\d+)$/m)?.[1];
+    },
+    async whole() {
+      const keys = await doors.store.keys();
+      const read = await Promise.all(keys.map(async (key) => ({ key, ...(await doors.store.read(key)) })));
+      return read.flatMap(({ key, image }) => (image ? [key.image] : []));
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+type Node = Awaited<ReturnType<typeof openNode>>;
+
+/** Passes over all images, as the workers make them, until this one is as wanted. */
+async function passUntil({ count, pass, statusOf }: Node, index: number, phase: string) {
+  for (let round = 0; round < 50 && statusOf(index)?.phase !== phase; round += 1) {
+    for (let each = 0; each < count; each += 1) await pass(each);
+  }
+  expect(statusOf(index)?.phase).toBe(phase);
 }
 
 it("captures that begin together do not take the same room", async () => {
-  await using lab = new NodeLab();
-  const pods = await Promise.all(Array.from({ length: 4 }, () => lab.startPod()));
-  const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock });
-  const { images, ...api } = apiOf(lab, pods);
-  const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
-  const limits = { maxStoreBytes: Math.round((one + 16 * 1_048_576) * 1.5), minFreeBytes: 0 };
-  const metrics = new AgentMetrics(new Registry(), { frozen: () => 0, used: async () => 0 });
-  const agent = new Agent({
-    doors,
-    metrics,
-    limits,
-    ...api,
-    log: silentLogger,
-    storeRoot: lab.storeRoot,
-    identity: labStore,
-  });
-  await Promise.all(pods.map((_, index) => agent.pass(`default/guest${index}/g${index}`, neverAborted)));
-  const keys = await doors.store.keys();
-  expect((await Promise.all(keys.map((key) => doors.store.read(key)))).filter(({ image }) => image)).toHaveLength(1);
-  const refused = [...images.values()].filter(({ status }) => status?.reason === "StoreFull");
+  await using node = await openNode(4, 1);
+  await Promise.all([0, 1, 2, 3].map((index) => node.pass(index)));
+  expect(await node.whole()).toHaveLength(1);
+  const refused = [...node.images.values()].filter(({ status }) => status?.reason === "StoreFull");
   expect(refused).toHaveLength(3);
+});
+
+it("the oldest image makes room for a new one, and its status says so before its files go", async () => {
+  await using node = await openNode(3, 2);
+  await node.putToSleep(0, "2026-01-02T00:00:00Z");
+  await node.putToSleep(1, "2026-01-01T00:00:00Z");
+  await node.pass(2);
+  expect(node.statusOf(1)).toMatchObject({ phase: "Lost", reason: "Evicted" });
+  expect([...(await node.whole())].sort()).toEqual(["g0", "g1"]);
+  await passUntil(node, 2, "Captured");
+  expect([...(await node.whole())].sort()).toEqual(["g0", "g2"]);
+  expect(node.statusOf(0)?.phase).toBe("Captured");
+  expect(await node.evictions()).toBe("1");
+});
+
+it("an image that a Pod asks for makes no room: the capture fails", async () => {
+  await using node = await openNode(2, 1);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  const annotations = { [memoryImageAnnotation]: "g0" };
+  const metadata = { ...stored, name: "guest0", namespace: "default", uid: "next", annotations };
+  node.users.set("guest0", { metadata, spec: { containers: [] } });
+  await node.pass(1);
+  expect(node.statusOf(1)).toMatchObject({ phase: "Failed", reason: "StoreFull" });
+  expect(await node.whole()).toEqual(["g0"]);
+});
+
+it("a preflight counts the room that other images may make, and takes none of it", async () => {
+  await using node = await openNode(2, 1);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  const image = node.images.get("g1") ?? expect.unreachable();
+  node.images.set("g1", { ...image, spec: { ...image.spec, stage: "Preflight" }, status: {} });
+  await node.pass(1);
+  expect(node.statusOf(1)?.preflight).toEqual({ capturable: true });
+  expect(node.statusOf(0)?.phase).toBe("Captured");
 });

@@ -208,6 +208,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
   ImageLost:
     "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
+  Evicted: "The memory was kept. During the sleep its node removed it, because a newer image needed the room.",
   NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
 };
 
@@ -222,6 +223,7 @@ export const lossMeanings: Meanings<LossReason> = {
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   NoSigningKey: "The controller could not read the key that permits memory to be restored; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
+  Evicted: "Its node has removed the memory, because a newer image needed the room.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
   RestoreRefused:
     "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, the Pod would run something else than the captured one, or the node found no valid signature of the controller for the Pod.",

@@ -187,18 +187,20 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await untilTold(lab, expect.objectContaining({ state: "Restoring", node: "node-1" }));
   });
 
-  it("tells at once if its node loses the memory during its sleep", async () => {
+  it.each([
+    ["loses the memory", "ImageMissing", "ImageLost", "the node has lost the memory: ImageMissing"],
+    ["needs the room of the memory", "Evicted", "Evicted", "the node needed the room for another memory"],
+  ])("tells at once if its node %s during its sleep", async (_, said, reason, message) => {
     await using running = await openRunning();
     const { lab, pod } = running;
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     const at = { namespace: "default", name: `pod-${pod.metadata.uid}` };
-    const body = { status: { phase: "Lost", reason: "Evicted" } };
+    const body = { status: { phase: "Lost", reason: said } };
     await lab.client.patch(memoryImageType, at, { type: "merge", body }, { subresource: "status" });
-    const message = "the node has lost the memory: Evicted";
-    await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
+    await untilTold(lab, { state: "Stopped", reason, message });
     await lab.change({ operatingMode: "Running" });
-    await untilTold(lab, { lastWake: { mode: "Anew", reason: "ImageLost" } });
+    await untilTold(lab, { lastWake: { mode: "Anew", reason } });
   });
 
   it("tells that its memory is lost if somebody deletes its MemoryImage during its sleep", async () => {

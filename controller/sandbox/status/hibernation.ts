@@ -58,9 +58,11 @@ function hasNewLife(seen: SeenMemory): seen is SeenMemory & { readonly pod: Live
 const notCaptured: MemoryRefusal = { reason: "NotCaptured", message: "the memory was not captured" };
 const noImage: MemoryRefusal = { reason: "ImageLost", message: "no MemoryImage holds the memory any more" };
 
+const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);
+
 /** How the memory was lost during the sleep: the node says so, or somebody has deleted the MemoryImage. */
 const lossOfSleep = ({ memory }: SeenMemory): MemoryRefusal =>
-  memory?.images.map(captureFailure).find((failure) => failure?.reason === "ImageLost") ?? noImage;
+  memory?.images.map(captureFailure).find((failure) => lossesOfSleep.has(failure?.reason)) ?? noImage;
 
 /** Undefined while the capture is still to come. */
 function asleep(seen: SeenMemory): Hibernation | undefined {

@@ -1,6 +1,6 @@
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { givenUp, imageOfPod } from "./images.ts";
+import { givenUp, imageOfPod, isEvicted } from "./images.ts";
 import type { MemoryRefusal, SeenImages } from "./memory-provider.ts";
 
 /** How much longer than the agent the controller waits for the end of a capture: the agent thaws the Pod first. */
@@ -39,6 +39,7 @@ export function captureFailure(image: MemoryImage): MemoryRefusal | undefined {
     return { reason: "AgentSilent", message: "the node agent did not end the capture in time" };
   }
   const { phase, reason, message } = image.status ?? {};
+  if (isEvicted(image)) return { reason: "Evicted", message: "the node needed the room for another memory" };
   if (phase === "Lost") return { reason: "ImageLost", message: said("the node has lost the memory", reason, message) };
   if (phase !== "Failed") return undefined;
   return { reason: "CaptureFailed", message: said("the capture failed", reason, message) };

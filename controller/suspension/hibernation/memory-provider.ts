@@ -21,6 +21,7 @@ export const refusalReasons = [
   "CaptureFailed",
   "AgentSilent",
   "ImageLost",
+  "Evicted",
   "NotCaptured",
 ] as const;
 

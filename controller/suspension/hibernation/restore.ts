@@ -9,7 +9,7 @@ import {
   runHashAnnotation,
   signingGate,
 } from "../../../api/rules/keys.ts";
-import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
+import { givenUp, holdsMemory, isEvicted, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
 import { isToHibernate } from "./strategy.ts";
@@ -23,6 +23,7 @@ export const lossReasons = [
   "NotScheduled",
   "NoSigningKey",
   "ImageLost",
+  "Evicted",
   "RestoreFailed",
   "RestoreRefused",
   "NoProvider",
@@ -130,5 +131,6 @@ export const isLossReason = (reason: string | undefined): reason is LossReason =
 /** Why memory that the status tells of is not in a Pod that does not ask for it. */
 export function lossOf(seen: SeenImages | undefined): LossReason {
   if (!seen) return "NoProvider";
+  if (seen.images.some(isEvicted)) return "Evicted";
   return seen.images.map(givenUp).find(isLossReason) ?? "ImageLost";
 }

@@ -8,7 +8,7 @@ import { useOf } from "./use.ts";
 export const longestMessage = 1_000;
 
 /** Whether nothing more happens to an image. A Pod may still try to use one that the node has lost. */
-const isOver = ({ phase, restore }: MemoryImageStatus): boolean =>
+export const isOver = ({ phase, restore }: MemoryImageStatus): boolean =>
   phase === "Failed" || phase === "Restored" || (phase === "Lost" && restore !== undefined);
 
 /** What the API should say of an image whose node has nothing left to do; undefined: what it says. */

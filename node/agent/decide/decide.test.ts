@@ -52,6 +52,7 @@ const usual: Observed = {
     isThawing: false,
     isCapturedElsewhere: false,
     hasPublicKeys: true,
+    evictable: [],
   },
   ...{
     endingMs: 0,

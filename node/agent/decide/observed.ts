@@ -2,6 +2,7 @@ import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
+import type { Evictable } from "../evict.ts";
 import type { ImageKey } from "../store/image-key.ts";
 import type { OnDisk } from "../store/image-store.ts";
 import type { RecordsOfImage } from "../store/records.ts";
@@ -50,6 +51,8 @@ export interface Observed extends RecordsOfImage {
   /** Whether the shim can verify a signature. */
   readonly hasPublicKeys: boolean;
   readonly room: Room;
+  /** What may go to make room, the oldest first. Empty where no room is looked for. */
+  readonly evictable: readonly Evictable[];
   readonly limits: StoreLimits;
   /** Undefined if runsc does not tell it. */
   readonly runscVersion: string | undefined;

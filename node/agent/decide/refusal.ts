@@ -1,4 +1,5 @@
 import { isDnsLabel } from "../../../api/rules/names.ts";
+import { bytesOf } from "../evict.ts";
 import { isUid } from "../store/records.ts";
 import { isEnding, type Observed } from "./observed.ts";
 
@@ -79,15 +80,33 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   return undefined;
 }
 
-function refusalOfRoom({ limits, room, sandbox }: Observed): Refusal | undefined {
-  if (sandbox?.memoryBytes === undefined) {
+/** How many bytes are missing for the image of a Pod: in the limit of the store, and on the disk. */
+function shortages({ limits, room, sandbox }: Pick<Observed, "limits" | "room" | "sandbox">) {
+  const wantedBytes = imageBytesOf({ sandbox });
+  const { maxStoreBytes, minFreeBytes } = limits;
+  return {
+    store: maxStoreBytes > 0 ? room.usedBytes + wantedBytes - maxStoreBytes : 0,
+    disk: minFreeBytes - (room.freeBytes - wantedBytes),
+  };
+}
+
+/** How many bytes other images have to free; 0: none. */
+export function shortageOf(observed: Pick<Observed, "limits" | "room" | "sandbox">): number {
+  const { store, disk } = shortages(observed);
+  return Math.max(store, disk, 0);
+}
+
+/** The preflight counts what other images may free. They go only for a capture. */
+function refusalOfRoom({ evictable, memoryImage, ...observed }: Observed): Refusal | undefined {
+  if (observed.sandbox?.memoryBytes === undefined) {
     return { reason: "SizeUnknown", message: "the agent may not see how much memory the Pod has" };
   }
-  const wantedBytes = imageBytesOf({ sandbox });
-  if (limits.maxStoreBytes > 0 && room.usedBytes + wantedBytes > limits.maxStoreBytes) {
+  const spareBytes = memoryImage?.spec.stage === "Capture" ? 0 : bytesOf(evictable);
+  const { store, disk } = shortages(observed);
+  if (store > spareBytes) {
     return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
   }
-  if (room.freeBytes - wantedBytes < limits.minFreeBytes) {
+  if (disk > spareBytes) {
     return {
       reason: "DiskFull",
       message: "the disk of this node would have less left than --min-free-bytes and --min-free-percent ask for",
