@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { activatorFlags } from "../activator/config/flags.ts";
 import { autoResumeDefaults, autoSuspensionDefaults } from "../api/rules/defaults.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
+import { localFlags } from "../local/config.ts";
 import { agentFlags } from "../node/agent/config/agent-flags.ts";
 import { projectFiles } from "./support/project-files.ts";
 
@@ -30,7 +31,9 @@ const fields: Readonly<Record<string, number>> = {
 };
 
 const flags = new Map(
-  [agentFlags, activatorFlags, controllerFlags].flatMap(Object.entries).map(([name, spec]) => [`--${name}`, spec]),
+  [localFlags, agentFlags, activatorFlags, controllerFlags]
+    .flatMap(Object.entries)
+    .map(([name, spec]) => [`--${name}`, spec]),
 );
 
 interface Stated {

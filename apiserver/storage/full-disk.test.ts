@@ -147,7 +147,7 @@ describe("a snapshot that could not be completed", () => {
     const entry = { object: anObject("ConfigMap", "big"), json: `"${"x".repeat(17 * 1024 * 1024)}"` };
     dataDir.record({ type: "ADDED", resource: configMaps, version: 2, entry, previous: undefined });
     expect(() => dataDir.compactIfDue(() => emptyState)).toThrow("EISDIR");
-    expect(readdirSync(directory.path).sort()).toEqual(["journal", "lock", "snapshot"]);
+    expect(readdirSync(directory.path).sort()).toEqual(["journal", "lock", "lock.pipe", "snapshot"]);
     rmdirSync(join(directory.path, "snapshot"));
   });
 });
