@@ -140,8 +140,9 @@ describe("the API server in memory", () => {
   it("ends a watch after its time, with bookmarks on the way", async () => {
     const clock = new FakeClock();
     await using api = await openMemoryApi({ clock });
+    const { resourceVersion } = (await api.client.list(configMapType)).metadata;
     const response = await fetch(
-      `${api.url}${configMaps}?watch=true&resourceVersion=1000&timeoutSeconds=90&allowWatchBookmarks=true`,
+      `${api.url}${configMaps}?watch=true&resourceVersion=${resourceVersion}&timeoutSeconds=90&allowWatchBookmarks=true`,
     );
     await clock.advance(60_000);
     await clock.advance(30_000);
