@@ -117,9 +117,8 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
       (enqueue) => suspender.onAnswered(enqueue),
-      (enqueue) => options.signer?.onKey(() => imagesOwners(informers).forEach(enqueue)) ?? new DisposableStack(),
-      (enqueue) => options.portShortages.onChange(enqueue),
-      (enqueue) => options.policyGate?.onChange(enqueue) ?? new DisposableStack(),
+      ...memoryChanges(options),
+      ...obstacleChanges(options),
     ],
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
@@ -191,7 +190,6 @@ function sourcesOf(
     namesakeChanges(informers.services, informers.sandboxes),
     claimChanges(informers.claims, informers.sandboxes),
     ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
-    ...agentChanges(informers),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
     ...[pods, services, claims, ...(images ? [images] : [])].map(
@@ -201,13 +199,20 @@ function sourcesOf(
   ];
 }
 
-const imagesOwners = ({ images }: SandboxInformers) => images?.store.list().flatMap(ownerKeys) ?? [];
+/** What a sandbox may have waited for. */
+const obstacleChanges = ({ policyGate, portShortages }: SandboxControllerOptions): readonly Source[] => [
+  (enqueue) => portShortages.onChange(enqueue),
+  (enqueue) => policyGate?.onChange(enqueue) ?? new DisposableStack(),
+];
 
-/** The sandboxes of a node, when its agent comes or goes: what the agent has answered about them counts, or does not. */
-function agentChanges({ agents, images }: SandboxInformers): readonly Source[] {
-  if (!agents || !images) return [];
+/** What the preflight depends on besides the MemoryImages: the agent of the node, and the key of the controller. */
+function memoryChanges({ informers: { agents, images }, signer }: SandboxControllerOptions): readonly Source[] {
+  if (!agents || !images || !signer) return [];
   const ofNode = (nodeName: string) => images.store.by("node", nodeName).flatMap(ownerKeys);
-  return [(enqueue) => onReadiness(agents, (nodeName) => ofNode(nodeName).forEach(enqueue))];
+  return [
+    (enqueue) => onReadiness(agents, (nodeName) => ofNode(nodeName).forEach(enqueue)),
+    (enqueue) => signer.onKey(() => images.store.list().flatMap(ownerKeys).forEach(enqueue)),
+  ];
 }
 
 /** Has the watch check every existing sandbox, and each sandbox that changes or whose Pod changes. */

@@ -38,11 +38,7 @@ export class AgentMetrics {
       help: "Size of all images that were captured on this node.",
       registers,
     });
-    this.#evictions = new Counter({
-      name: "rouse_node_evictions_total",
-      help: "Images of this node that were removed to make room for another one, the oldest first.",
-      registers,
-    });
+    this.#evictions = countEvictions(registry);
     this.#durations = new Histogram({
       name: "rouse_node_capture_seconds",
       help: "Duration of the parts of a capture: freeze, write, sync and hash.",
@@ -105,3 +101,10 @@ export class AgentMetrics {
     this.#restores.inc({ outcome });
   }
 }
+
+const countEvictions = (registry: Registry): Counter =>
+  new Counter({
+    name: "rouse_node_evictions_total",
+    help: "Images of this node that were removed to make room for another one, the oldest first.",
+    registers: [registry],
+  });
