@@ -28,7 +28,7 @@ func isUnknown(err error) bool {
 }
 
 // longestTrouble is how long a Pod waits for an image that cannot be read. A disk with a damaged block never tells more.
-const longestTrouble = 5 * time.Minute
+const longestTrouble = 300 * time.Second
 
 // isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file beside the image
 // says since when there is trouble.
