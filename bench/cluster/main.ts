@@ -1,8 +1,8 @@
 // `npm run bench:cluster [-- PART...]`: wakes, sandboxes, claims and their memory, on a one-node cluster of this machine.
 import { parseArgs } from "node:util";
 import { bringUp } from "../../cluster/bring-up.ts";
-import { refuseOtherOwner } from "../../cluster/directory/cluster-directory.ts";
 import { parseClusterConfig } from "../../cluster/config.ts";
+import { refuseOtherOwner } from "../../cluster/directory/cluster-directory.ts";
 import { layoutOf } from "../../cluster/layout.ts";
 import { stayAlive } from "../../lib/process/stay-alive.ts";
 import { systemClock } from "../../lib/time/clock.ts";

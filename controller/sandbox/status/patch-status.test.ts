@@ -53,8 +53,9 @@ async function writeLate(
 }
 
 /** A watch that never says anything. */
-async function* silence(until: AbortSignal): AsyncGenerator<never> {
+async function* silence<T>(until: AbortSignal): AsyncGenerator<T> {
   await aborted(until);
+  yield* [];
 }
 
 describe("a status", () => {

@@ -1,9 +1,9 @@
 import { expect, it, vi } from "vitest";
-import { memoryImageType } from "../../api/kinds/memory-image.ts";
-import { FakeClock } from "../../lib/time/clock.ts";
-import { anImage } from "../support/builders/memory-images.ts";
-import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
-import { waiting } from "../support/labs/sleep-lab.ts";
+import { memoryImageType } from "../../../api/kinds/memory-image.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { anImage } from "../../support/builders/memory-images.ts";
+import { openSandboxLab } from "../../support/labs/sandbox-lab.ts";
+import { waiting } from "../../support/labs/sleep-lab.ts";
 
 it("the controller removes a MemoryImage whose Sandbox was deleted without it", async () => {
   const clock = new FakeClock();

@@ -1,15 +1,15 @@
 import { expect, it, vi } from "vitest";
-import { podType } from "../../api/kinds/core.ts";
-import { memoryImageType } from "../../api/kinds/memory-image.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
-import { memoryImageAnnotation, signatureAnnotation, signingGate } from "../../api/rules/keys.ts";
-import { startInformer } from "../../kube/informer/start-informer.ts";
-import { silentLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
-import { eventually } from "../support/eventually.ts";
-import { startFakeNodeAgent } from "../support/fakes/fake-node-agent.ts";
-import { type InterceptedCall, interceptCalls } from "../support/fakes/intercepted-client.ts";
-import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import { memoryImageType } from "../../../api/kinds/memory-image.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { memoryImageAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
+import { startInformer } from "../../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFakeNodeAgent } from "../../support/fakes/fake-node-agent.ts";
+import { type InterceptedCall, interceptCalls } from "../../support/fakes/intercepted-client.ts";
+import { openSleepLab, type SleepLab, waiting } from "../../support/labs/sleep-lab.ts";
 
 const flags = ["--hibernation"];
 const spec = { containers: [{ name: "main", image: "busybox" }], nodeName: "node-1", runtimeClassName: "gvisor" };

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import type { Pod } from "../../api/kinds/pod.ts";
-import type { SuspensionStrategy } from "../../api/kinds/sandbox.ts";
-import { findCondition } from "../../api/rules/conditions.ts";
-import { causeOf } from "../../api/rules/suspension.ts";
-import { noProvider } from "../../controller/suspension/hibernation/memory-provider.ts";
-import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
-import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import type { SuspensionStrategy } from "../../../api/kinds/sandbox.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
+import { causeOf } from "../../../api/rules/suspension.ts";
+import { noProvider } from "../../../controller/suspension/hibernation/memory-provider.ts";
+import { openSandboxLab } from "../../support/labs/sandbox-lab.ts";
+import { openSleepLab, type SleepLab, waiting } from "../../support/labs/sleep-lab.ts";
 
 const autoSuspension = { inactivityTimeoutSeconds: 1 };
 const hibernate = { type: "Hibernate" } as const;

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { podType, secretType } from "../../api/kinds/core.ts";
-import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
-import type { Stored } from "../../api/kinds/meta.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
-import { type Hibernation, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
-import { signingSecretName } from "../../api/protocols/memory-keys.ts";
-import { findCondition } from "../../api/rules/conditions.ts";
+import { podType, secretType } from "../../../api/kinds/core.ts";
+import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { type Hibernation, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
 import {
   givenUpAnnotation,
   memoryImageAnnotation,
@@ -13,15 +13,15 @@ import {
   sealedPodAnnotation,
   signatureAnnotation,
   signingGate,
-} from "../../api/rules/keys.ts";
-import { permitFor, signPermit } from "../../controller/suspension/hibernation/permit.ts";
-import { readSigningKey } from "../../controller/suspension/hibernation/signing-key.ts";
-import { startInformer } from "../../kube/informer/start-informer.ts";
-import { silentLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
-import { agentPod, captured, startFakeNodeAgent } from "../support/fakes/fake-node-agent.ts";
-import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
-import { openSleepLab, type SleepLab, waiting } from "../support/labs/sleep-lab.ts";
+} from "../../../api/rules/keys.ts";
+import { permitFor, signPermit } from "../../../controller/suspension/hibernation/permit.ts";
+import { readSigningKey } from "../../../controller/suspension/hibernation/signing-key.ts";
+import { startInformer } from "../../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { agentPod, captured, startFakeNodeAgent } from "../../support/fakes/fake-node-agent.ts";
+import { openSandboxLab } from "../../support/labs/sandbox-lab.ts";
+import { openSleepLab, type SleepLab, waiting } from "../../support/labs/sleep-lab.ts";
 
 const flags = ["--hibernation"];
 const containers = [{ name: "main", image: "busybox" }];
