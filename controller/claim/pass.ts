@@ -10,7 +10,7 @@ import type { Notes as NoteWriter } from "../../kube/notes/notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
-import type { Creations } from "../creations.ts";
+import type { Creations } from "../stores/creations.ts";
 import { policyGap } from "../template/policy-in-place.ts";
 import { type Adopter, CandidateLost } from "./adoption/adopter.ts";
 import { adoptionPatch } from "./adoption/adoption-patch.ts";

@@ -13,12 +13,12 @@ import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { givenUpAnnotation, podNameAnnotation, signatureAnnotation, signingGate } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isInvalid } from "../../kube/client/errors.ts";
-import type { Creations } from "../creations.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import type { Creations } from "../stores/creations.ts";
 import { type Permit, permitFor } from "../suspension/hibernation/permit.ts";
 import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
-import { writerOf } from "./child-writer.ts";
 import type { PassTrace } from "./pass-trace.ts";
+import { writerOf } from "./queue/child-writer.ts";
 
 export interface SandboxWriters {
   readonly client: KubeClient;

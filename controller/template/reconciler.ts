@@ -11,9 +11,9 @@ import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound } from 
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
-import type { Creations } from "../creations.ts";
 import { patchOfSame } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import type { Creations } from "../stores/creations.ts";
 import type { Traces } from "../traces.ts";
 import { type Action, decide, type Observed } from "./decide.ts";
 import type { LostPolicies } from "./lost-policies.ts";

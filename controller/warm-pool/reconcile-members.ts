@@ -4,9 +4,9 @@ import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/kinds/sandb
 import { launchTypeLabel } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../kube/client/errors.ts";
-import type { Creations } from "../creations.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { controllerReference, ownershipOf, takenOverBy } from "../ownership.ts";
+import type { Creations } from "../stores/creations.ts";
 import { classifyMember, type MemberVerdict } from "./classify-member.ts";
 import { expectationsKey } from "./members.ts";
 import type { Observed } from "./observed.ts";

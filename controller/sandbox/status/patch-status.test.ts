@@ -53,9 +53,9 @@ async function writeLate(
 }
 
 /** A watch that never says anything. */
-async function* silence<T>(until: AbortSignal): AsyncGenerator<T> {
-  await aborted(until);
+async function* silence(until: AbortSignal): AsyncGenerator<never> {
   yield* [];
+  await aborted(until);
 }
 
 describe("a status", () => {

@@ -16,8 +16,8 @@ import {
   sandboxWarmPoolType,
 } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
-import { Creations } from "../../../controller/creations.ts";
 import { OwnWrites } from "../../../controller/own-writes.ts";
+import { Creations } from "../../../controller/stores/creations.ts";
 import { makeNetworkPolicy } from "../../../controller/template/make-network-policy.ts";
 import { memberChanges } from "../../../controller/warm-pool/member-changes.ts";
 import { controllingPool, memberIndexes } from "../../../controller/warm-pool/members.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../lib/time/clock.ts";
-import { aSandbox } from "../test/support/builders/builders.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
 import { Creations } from "./creations.ts";
 
 const owner = (resourceVersion: string, generation = 1) => aSandbox({}, { resourceVersion, generation });

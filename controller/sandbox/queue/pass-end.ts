@@ -1,5 +1,5 @@
-import type { Outcome } from "../../lib/queues/workers.ts";
-import type { Failure } from "./actions.ts";
+import type { Outcome } from "../../../lib/queues/workers.ts";
+import type { Failure } from "../actions.ts";
 
 /** @throws AggregateError unless every failure stays until something changes. */
 export function throwWhatMayPass(failures: readonly Failure[], unwritten: readonly unknown[]): void {

@@ -1,6 +1,6 @@
-import { isLaterVersion, type KubeObject, type Stored } from "../api/kinds/meta.ts";
-import { backoffDelayMs } from "../lib/queues/backoff.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import { isLaterVersion, type KubeObject, type Stored } from "../../api/kinds/meta.ts";
+import { backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 interface Creation {
   /** Of the owner, when the child was created for it. */

@@ -1,9 +1,9 @@
-import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/kinds/meta.ts";
-import type { ResourceType } from "../../api/kinds/resource-type.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
-import { patchOfSame, type WithMetadata } from "../merge-patch.ts";
-import type { OwnWrites } from "../own-writes.ts";
+import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../../api/kinds/meta.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { patchOfSame, type WithMetadata } from "../../merge-patch.ts";
+import type { OwnWrites } from "../../own-writes.ts";
 
 const fieldManager = "sandbox-controller";
 
@@ -47,26 +47,16 @@ export function writerOf<T extends KubeObject>(client: KubeClient, type: Resourc
      * Pod is deleted because of its Sandbox, and its own status changes all the time.
      */
     async delete(
-      store: Pick<OwnWrites<T>, "delete" | "write">,
+      store: Pick<OwnWrites<T>, "delete" | "read">,
       object: Stored<T>,
       { mayBeGone, asSeen }: { readonly mayBeGone: boolean; readonly asSeen: boolean },
     ): Promise<"done" | "clashed"> {
       const { namespace, name, uid, resourceVersion } = object.metadata;
       const options = { preconditions: { uid, ...(asSeen && { resourceVersion }) } };
-      try {
-        await store.delete(object, () => client.delete(type, { namespace, name }, options, signal));
-        return "done";
-      } catch (error) {
-        if (mayBeGone && isNotFound(error)) return "done";
-        if (!asSeen || !isConflict(error)) throw error;
-      }
-      try {
-        await store.write(keyOf(object), () => read(object.metadata));
-        return "clashed";
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-        return "done";
-      }
+      const call = () => client.delete(type, { namespace, name }, options, signal);
+      const result = await deleteThat(store, object, { call, mayBeGone, asSeen });
+      if (result === "done") return "done";
+      return (await store.read(keyOf(object), () => read(object.metadata))) ? "clashed" : "done";
     },
   };
 }
@@ -84,5 +74,27 @@ async function changeAsSeen<T extends KubeObject>(
     if (!isConflict(error)) throw error;
     await store.write(keyOf(object), () => read(object.metadata));
     return "clashed";
+  }
+}
+
+interface Deletion {
+  readonly call: () => Promise<void>;
+  readonly mayBeGone: boolean;
+  readonly asSeen: boolean;
+}
+
+/** `changed`: it has changed since it was seen, and stays. */
+async function deleteThat<T extends KubeObject>(
+  store: Pick<OwnWrites<T>, "delete">,
+  object: Stored<T>,
+  { call, mayBeGone, asSeen }: Deletion,
+): Promise<"done" | "changed"> {
+  try {
+    await store.delete(object, call);
+    return "done";
+  } catch (error) {
+    if (mayBeGone && isNotFound(error)) return "done";
+    if (!asSeen || !isConflict(error)) throw error;
+    return "changed";
   }
 }
