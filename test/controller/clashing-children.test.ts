@@ -3,6 +3,8 @@ import { podType, serviceType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import type { Action } from "../../controller/sandbox/actions.ts";
 import { apply, type SandboxWriters } from "../../controller/sandbox/apply.ts";
+import { Creations } from "../../controller/stores/creations.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { openMemoryApi } from "../support/memory-api.ts";
 
 const metadata = { name: "nova", namespace: "default" };
@@ -25,7 +27,7 @@ async function applied(...actions: readonly Action[]) {
   await api.client.create(podType, pod);
   await api.client.create(serviceType, service);
   const stores = { sandboxes: store, pods: store, services: store, claims: store };
-  const writers = { client: api.client, ...stores } as unknown as SandboxWriters;
+  const writers = { client: api.client, creations: new Creations(systemClock), ...stores } as unknown as SandboxWriters;
   return await apply(actions, { sandbox, trace } as never, writers, new AbortController().signal);
 }
 
