@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
@@ -31,7 +32,7 @@ async function open() {
   const removal = stack.use(startOrphanRemoval({ ...options, images: { list: () => images } }));
   const opened = stack.move();
   return {
-    ...{ clock, sandboxes, trouble, removal },
+    ...{ client, clock, images, make, sandboxes, trouble, removal },
     left: async () => (await client.list(memoryImageType, {})).items.map(({ spec }) => spec.podUID).sort(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -53,6 +54,19 @@ it("a Sandbox that the watch shows later keeps its images, and their time begins
   world.sandboxes.delete("gone");
   await world.clock.advance(minutes(4));
   expect(await world.left()).toEqual(["a", "b"]);
+});
+
+it("a Sandbox that only the API server knows keeps its images: the store may stand still", async () => {
+  await using world = await open();
+  const { metadata } = await world.client.create(sandboxType, {
+    ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
+    metadata: { namespace: "default", name: "unseen" },
+    spec: { podTemplate: { spec: { containers: [{ name: "main", image: "x" }] } } },
+  });
+  await world.make("c", metadata.uid).then((image) => world.images.push(image));
+  await world.clock.advance(minutes(4));
+  await world.clock.advance(minutes(2));
+  await expect.poll(() => world.left(), { timeout: 10_000 }).toEqual(["a", "c"]);
 });
 
 it("a removal that fails is tried again", async () => {

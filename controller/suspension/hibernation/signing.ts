@@ -99,10 +99,11 @@ export class Signing implements Signer {
     while (this.#key && !signal.aborted) {
       await clock.sleep(tellAgainMs, signal).catch(() => {});
       if (signal.aborted) return;
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]);
-      await tellUntilKnown(this.#options, this.#key, limited).catch((error: unknown) => {
+      try {
+        await tellUntilKnown(this.#options, this.#key, AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]));
+      } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, "cannot tell nodes the public key; trying again");
-      });
+      }
     }
   }
 

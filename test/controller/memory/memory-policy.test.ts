@@ -4,7 +4,7 @@ import { strings } from "@bufbuild/cel/ext";
 import { expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 
-const file = new URL("../../charts/rouse/templates/hibernation/admission-policy.yaml", import.meta.url);
+const file = new URL("../../../charts/rouse/templates/hibernation/admission-policy.yaml", import.meta.url);
 const text = readFileSync(file, "utf8")
   .split("\n")
   .filter((line) => !line.trim().startsWith("{{"))
