@@ -28,8 +28,12 @@ const unseen: Readonly<Record<string, readonly string[]>> = {
     "get persistentvolumeclaims",
     "get services",
   ],
-  // Read again if another client changed a claim between our read and our write.
-  "conflicts at a write": ["get sandboxclaims.extensions.agents.x-k8s.io"],
+  // Read again if another client changed the object between our read and our write, or if what was created for it is gone at once.
+  "conflicts at a write, and lost children": [
+    "get sandboxclaims.extensions.agents.x-k8s.io",
+    "get sandboxtemplates.extensions.agents.x-k8s.io",
+    "get sandboxwarmpools.extensions.agents.x-k8s.io",
+  ],
   // The ports of a deleted sandbox are in quarantine for ten minutes.
   "the end of a quarantine": ["delete endpointslices.discovery.k8s.io"],
   // Only a member that is not ready after the grace period, which is minutes, has its Pod read.
