@@ -39,8 +39,12 @@ export const bytesOf = (some: readonly Evictable[]): number => some.reduce((sum,
 
 /** The oldest ones, until they free as many bytes; undefined: not even all of them do. */
 export function chooseVictims(evictable: readonly Evictable[], bytes: number): readonly Evictable[] | undefined {
-  if (bytesOf(evictable) < bytes) return undefined;
   const victims: Evictable[] = [];
-  for (const image of evictable) if (bytesOf(victims) < bytes) victims.push(image);
-  return victims;
+  let freedBytes = 0;
+  for (const image of evictable) {
+    if (freedBytes >= bytes) break;
+    victims.push(image);
+    freedBytes += image.bytes;
+  }
+  return freedBytes < bytes ? undefined : victims;
 }
