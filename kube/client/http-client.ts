@@ -48,6 +48,7 @@ export interface HttpClient extends KubeClient, AsyncDisposable {
   checking(mayCall: () => void): KubeClient;
 }
 
+/** The client for a connection. Nothing is sent before the first call. */
 export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): HttpClient {
   const transport = new HttpTransport(connection, {
     userAgent: options.userAgent,

@@ -77,7 +77,8 @@ export class Bounds implements Disposable {
     }
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
     if (freeBytes < minFreeBytes && (await isToEnd())) {
-      this.#stop.abort(new CaptureFailed("DiskFull", "the disk of this node has less left than --min-free-bytes"));
+      const why = "the disk of this node has less left than --min-free-bytes and --min-free-percent ask for";
+      this.#stop.abort(new CaptureFailed("DiskFull", why));
     }
   }
 }
