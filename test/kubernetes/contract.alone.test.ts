@@ -7,13 +7,14 @@ import { describeApiServerContract } from "../contract/api-server-contract.ts";
 import { type ContractApi, openNamespace } from "../contract/contract-api.ts";
 import { describeVersions } from "../contract/versions.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
+import { established } from "./support/established.ts";
 
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
   await holdLease();
   await cluster.kubectl.run(["apply", `--filename=${memoryImages}`]);
-  await cluster.kubectl.run(["wait", "--for=condition=Established", `--filename=${memoryImages}`, "--timeout=60s"]);
+  await established(cluster.kubectl.run, [`--filename=${memoryImages}`]);
 });
 afterAll(async () => {
   await cluster.kubectl.run(["delete", `--filename=${memoryImages}`, "--ignore-not-found"]);

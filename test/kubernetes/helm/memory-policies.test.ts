@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
+import { type BareApiServer, establishDefinitions, startBareApiServer } from "./support/bare-api-server.ts";
 
 // The policies of hibernation, by an API server of Kubernetes. Everybody here has all rights, so a policy is all that refuses.
 let api: BareApiServer;
@@ -47,7 +47,7 @@ async function install(): Promise<void> {
   await api.type(
     `helm template rouse charts/rouse --namespace=${namespace} --set hibernation.enabled=true --show-only templates/hibernation/crd.yaml --show-only templates/hibernation/rbac.yaml --show-only templates/hibernation/admission-policy.yaml | kubectl apply --server-side -f -`,
   );
-  await api.type("kubectl wait --for=condition=Established crd/memoryimages.hibernation.rouse.dev --timeout=60s");
+  await establishDefinitions(api, "crd/memoryimages.hibernation.rouse.dev");
   // A policy is in effect some time after it is written.
   const inEffect = async () =>
     (await said("kubectl create --dry-run=server", aPod("probe", asksFor))).includes(onlyController) &&

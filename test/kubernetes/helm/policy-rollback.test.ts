@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, inject, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { eventually } from "../support/eventually.ts";
-import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
+import { type BareApiServer, establishDefinitions, startBareApiServer } from "./support/bare-api-server.ts";
 
 // kubectl writes what a manifest has, and leaves what only a newer one had.
 const root = join(import.meta.dirname, "..", "..", "..");
@@ -50,7 +50,7 @@ const byName = "system:serviceaccount:tenant:sandbox-router";
 
 async function install(): Promise<void> {
   await api.type("kubectl apply --server-side -k k8s");
-  await api.type("kubectl wait --for=condition=Established crd --all --timeout=60s");
+  await establishDefinitions(api);
   const conversion = '{"spec":{"conversion":{"strategy":"None","webhook":null}}}';
   await api.type(`kubectl patch crd sandboxes.agents.x-k8s.io --type=merge -p '${conversion}'`);
   const subject = '{"kind":"ServiceAccount","namespace":"agent-sandbox-system","name":"renamed"}';

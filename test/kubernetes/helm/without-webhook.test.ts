@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { startBareApiServer } from "./support/bare-api-server.ts";
+import { establishDefinitions, startBareApiServer } from "./support/bare-api-server.ts";
 import { commandsUnder } from "./support/page-commands.ts";
 
 const podTemplate = { spec: { containers: [{ name: "main", image: "rouse.invalid/nothing:1" }] } };
@@ -32,7 +32,7 @@ describe("the page's way without our webhook", () => {
     const names = async (kind: string) =>
       (await api.type(`kubectl get ${kind} -o 'jsonpath={.items[*].metadata.name}'`)).split(" ").filter(Boolean);
     await api.type("kubectl apply -k k8s");
-    await api.type("kubectl wait --for=condition=Established crd --all --timeout=60s");
+    await establishDefinitions(api);
     const [convertNothing = "", scaleDown = "", remove = "", ...others] = commandsUnder(
       "docs/migrating.md",
       "### Without our webhook",

@@ -8,6 +8,7 @@ import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { systemClock } from "../../../../lib/time/clock.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "../../../../local/credentials.ts";
+import { established } from "../../support/established.ts";
 import { eventually } from "../../support/eventually.ts";
 import type { HelmTestTools } from "./provide-tools.ts";
 
@@ -18,6 +19,13 @@ export interface BareApiServer extends AsyncDisposable {
   /** Runs a command line as a person types it, with helm and kubectl in the PATH. Returns its output. */
   type(commandLine: string): Promise<string>;
 }
+
+/** Waits until the API server serves definitions; by default all that it has. */
+export const establishDefinitions = (api: BareApiServer, ...definitions: readonly string[]) =>
+  established(
+    (words) => api.type(`kubectl ${words.join(" ")}`),
+    definitions.length > 0 ? definitions : ["crd", "--all"],
+  );
 
 const repository = join(import.meta.dirname, "..", "..", "..", "..");
 const commandMs = 120_000;

@@ -1,7 +1,7 @@
 // Installations of the former chart and of ours, on an API server without nodes.
 import { expect, inject } from "vitest";
 import { keptByInstallers } from "../../../../api/crd/kept-by-installers.ts";
-import type { BareApiServer } from "./bare-api-server.ts";
+import { type BareApiServer, establishDefinitions } from "./bare-api-server.ts";
 import { commandsUnder } from "./page-commands.ts";
 import type { FormerCharts } from "./provide-tools.ts";
 
@@ -41,7 +41,7 @@ export async function installFormer(api: BareApiServer, release: Release): Promi
 
 /** Returns its UID. */
 export async function create(api: BareApiServer, sandbox: object): Promise<string> {
-  await api.type("kubectl wait --for=condition=Established crd --all --timeout=60s");
+  await establishDefinitions(api);
   await api.type(`kubectl create -f - <<'END'\n${JSON.stringify(sandbox)}\nEND`);
   return uidOf(api);
 }
