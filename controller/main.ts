@@ -49,7 +49,7 @@ async function run(config: ControllerConfig, { log, registry }: ProgramParts, st
   const tracer = tracing?.tracer ?? noTracer;
   // It takes a third of a second to load, and neither --help nor a wrong setting needs it.
   const { startController } = await import("./start.ts");
-  await using controller = await startController(config, {
+  const starting = startController(config, {
     client,
     checking: (mayCall) => client.checking(mayCall),
     leaseClient,
@@ -59,7 +59,13 @@ async function run(config: ControllerConfig, { log, registry }: ProgramParts, st
     registry,
     identity,
     tracer,
+    stop,
   });
+  await using controller = await starting.catch((error: unknown) => {
+    if (!stop.aborted) throw error;
+    return undefined;
+  });
+  if (!controller) return log.info("stopped before the start was complete");
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop), controller.failed]);
   log.info("stopping");

@@ -62,6 +62,8 @@ export interface ControllerParts {
   readonly memory?: MemoryProvider;
   /** Absent: no traces. */
   readonly tracer?: Tracer;
+  /** Ends the start while the API server is away; absent: it ends by its limit. */
+  readonly stop?: AbortSignal;
 }
 
 export interface RunningController extends Running {
@@ -75,16 +77,21 @@ export interface RunningController extends Running {
 
 /**
  * Starts the controller: its webhook, pages and stores at once, its work as soon as it leads. It stands for election once
- * its stores are filled; the kinds of the extensions start when theirs are.
+ * its stores are filled; the kinds of the extensions start when theirs are. While the API server is away at the start, it is alive and
+ * not ready, and waits.
  * Disposal finishes the reconciles in progress, then releases the lease.
  *
- * @throws Error if an address cannot be used, ConfigError if the lease has no namespace, or the errors of
- *   the webhook's certificates.
+ * @throws Error if an address cannot be used, ConfigError if the lease has no namespace, or the errors of the certificates.
  */
 export async function startController(config: ControllerConfig, parts: ControllerParts): Promise<RunningController> {
   const { client, clock, log, registry } = parts;
   await using stack = new AsyncDisposableStack();
   registerBuildInfo(registry);
+  let stores: StoreHealth | undefined;
+  const pages = { "/healthz": ok, "/readyz": () => stores?.readyPage() ?? notStarted() };
+  const health =
+    config.healthAddress &&
+    stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages, log }));
   // First of all: without it neither the API server nor our informers can read objects that are stored in the older version.
   const shares = new PeerShares();
   const webhookParts = { ...parts, shares, clusterDomain: config.clusterDomain };
@@ -107,7 +114,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   registerCertificateEnds(registry, { webhook: webhook?.certificate, drain: activators?.certificate });
   registerStoreAges(registry, [...informers.stores, ...(extensions?.stores ?? [])]);
   const metrics = config.metrics && stack.use(await serveMetrics(config.metrics, { registry, clock, log }));
-  const stores = new StoreHealth({
+  const seen = new StoreHealth({
     clock,
     log,
     core: informers.stores,
@@ -116,15 +123,12 @@ export async function startController(config: ControllerConfig, parts: Controlle
     elects: config.leaderElection !== undefined,
     converts: webhook !== undefined,
   });
-  const pages = { "/healthz": ok, "/readyz": () => stores.readyPage() };
-  const health =
-    config.healthAddress &&
-    stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages, log }));
-  const leadership = standForElection(stack, config, parts, stores);
+  stores = seen;
+  const leadership = standForElection(stack, config, parts, seen);
   const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
   const servesV1alpha1 = parts.servesV1alpha1 ?? webhook !== undefined;
-  const world = { informers, extensions, activators, labelDomains, servesV1alpha1, stores };
+  const world = { informers, extensions, activators, labelDomains, servesV1alpha1, stores: seen };
   const work = stack.use(startWork(config, parts, world, leadership));
 
   const started = stack.move();
@@ -279,3 +283,4 @@ function startExtensionKinds(
 }
 
 const ok = (): Page => ({ contentType: "text/plain", body: "ok" });
+const notStarted = (): Page => ({ status: 503, contentType: "text/plain", body: "waits for its certificates" });

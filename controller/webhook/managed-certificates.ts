@@ -4,6 +4,7 @@ import { customResourceDefinitionType, type Secret, secretType } from "../../api
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../kube/client/errors.ts";
+import { untilAnswered } from "../../kube/client/until-answered.ts";
 import { followObject } from "../../kube/informer/follow-object.ts";
 import { type CertificateSource, CurrentCertificate } from "../../lib/certificates/certificate-source.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -28,6 +29,8 @@ export interface ManagedCertificatesOptions {
   readonly log: Logger;
   readonly service: WebhookService;
   readonly clusterDomain: string;
+  /** Ends the start while the API server is away. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 export const certificateSecretName = "agent-sandbox-webhook-certs";
@@ -46,13 +49,15 @@ interface CertificateState {
  * Keeps the webhook's certificates in a Secret that all replicas share: makes them where there are none, has the API
  * server trust them, and renews them before they end. Every replica shows what the Secret says within seconds, whatever
  * happens to it, and puts back what a definition has lost. They are shown from memory; only the Secret holds the keys.
+ * While the API server is away it waits, as `untilAnswered` does.
  *
- * @throws UnusableSecret, or what `KubeClient` throws, when it cannot begin.
+ * @throws UnusableSecret, or what `untilAnswered` throws, when it cannot begin.
  */
 export async function startManagedCertificates(options: ManagedCertificatesOptions): Promise<CertificateSource> {
-  const { clock, log } = options;
+  const { clock, log, stop } = options;
   const former = new FormerAuthorities(clock);
-  let standing = await bringUpToDate(options, former);
+  const first = { clock, log, what: "make the certificates of the webhook", signal: stop };
+  let standing = await untilAnswered(first, (signal) => bringUpToDate(options, former, signal));
   const current = new CurrentCertificate(standing.set.server);
   await using stack = new AsyncDisposableStack();
   const upkeep = stack.use(

@@ -18,6 +18,8 @@ export interface WebhookParts {
   readonly registry?: Registry;
   /** Which peers are Pods; absent: none are. */
   readonly shares?: PeerShares;
+  /** Ends the start while the API server is away. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 export interface RunningWebhook extends Running {

@@ -55,6 +55,14 @@ export const isRejected = (error: unknown): error is ApiError =>
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
 
+// Too slow, in conflict, expired, too many: a later request may succeed.
+const passingCodes: ReadonlySet<number> = new Set([408, 409, 410, 429]);
+/** The API server is away or overloaded, or could not do it this time: the same call may succeed later, without a change by anybody. */
+export const mayPass = (error: unknown): boolean =>
+  error instanceof ApiError
+    ? error.code >= 500 || passingCodes.has(error.code)
+    : error instanceof ApiUnreachable && !(error instanceof AnswerTooLarge);
+
 /**
  * Rejected because the namespace is being deleted, as marked by Kubernetes' own admission: no object can be created in
  * it any more.

@@ -5,7 +5,7 @@ import { startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
-import { AnswerTooLarge, ApiError, ApiUnreachable } from "../client/errors.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable, mayPass } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
@@ -220,12 +220,9 @@ function needsList(error: unknown): boolean {
   return error instanceof ApiError && error.code !== 429 && error.code !== 503;
 }
 
-// Too slow, in conflict, expired, too many: a later request may succeed.
-const passingCodes: ReadonlySet<number> = new Set([408, 409, 410, 429]);
-
 function sortOf(failure: unknown): Trouble["is"] {
   if (failure instanceof AnswerTooLarge) return "refused";
   if (!(failure instanceof ApiError)) return "failed";
   if (failure.code === 404) return "missing";
-  return failure.code >= 400 && failure.code < 500 && !passingCodes.has(failure.code) ? "refused" : "failed";
+  return failure.code < 400 || mayPass(failure) ? "failed" : "refused";
 }

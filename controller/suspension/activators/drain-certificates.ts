@@ -4,6 +4,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
+import { untilAnswered } from "../../../kube/client/until-answered.ts";
 import { followObject } from "../../../kube/informer/follow-object.ts";
 import { certificatesIn, chainTrustedForMs } from "../../../lib/certificates/certificate-chain.ts";
 import {
@@ -33,6 +34,8 @@ export interface DrainCertificatesOptions {
   readonly log: Logger;
   /** The namespace of the activators. */
   readonly namespace: string;
+  /** Ends the start while the API server is away. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 export interface DrainCertificates extends Running {
@@ -47,13 +50,14 @@ const restMinMs = 60_000;
  * Keeps the certificates of the drain port in a Secret that the activators read too: makes them where there are none, and
  * all of them anew before they end. A Secret that is deleted is made anew at once, for an activator that starts waits for it;
  * one that is replaced is used at once. Until an activator has read the new ones it counts as one that cannot be reached, which
- * keeps sandboxes awake and nothing else.
+ * keeps sandboxes awake and nothing else. While the API server is away at the start it waits, as `untilAnswered` does.
  *
- * @throws what `KubeClient` throws, when it cannot begin.
+ * @throws what `untilAnswered` throws, when it cannot begin.
  */
 export async function startDrainCertificates(options: DrainCertificatesOptions): Promise<DrainCertificates> {
-  const { client, clock, log, namespace } = options;
-  let current = await bringUpToDate(options);
+  const { client, clock, log, namespace, stop } = options;
+  const first = { clock, log, what: "make the certificates of the drain port", signal: stop };
+  let current = await untilAnswered(first, (signal) => bringUpToDate(options, signal));
   await using stack = new AsyncDisposableStack();
   const upkeep = stack.use(
     startUpkeep({

@@ -17,6 +17,8 @@ export interface ReachParts {
   readonly registry: Registry;
   /** The activators, if they are known in advance. */
   readonly activators?: Activators;
+  /** Ends the start while the API server is away. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 /** How the activators are found; undefined if none are configured. */
@@ -30,10 +32,12 @@ interface ReachedActivators extends Activators {
 export async function reachActivators(
   stack: AsyncDisposableStack,
   config: ActivatorsConfig | undefined,
-  { client, clock, log, registry, activators: given }: ReachParts,
+  { client, clock, log, registry, activators: given, stop }: ReachParts,
 ): Promise<ReachedActivators | undefined> {
   if (given || !config) return given;
-  const certificates = stack.use(await startDrainCertificates({ client, clock, log, namespace: config.namespace }));
+  const certificates = stack.use(
+    await startDrainCertificates({ client, clock, log, namespace: config.namespace, stop }),
+  );
   const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
   const failed = firstFailure(finder, certificates);
   const call = countDrainCalls(drainCalls(certificates.current, clock), registry);

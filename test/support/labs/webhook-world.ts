@@ -8,6 +8,7 @@ import {
   secretType,
 } from "../../../api/kinds/core.ts";
 import { servedKinds } from "../../../apiserver/kinds/served-kinds.ts";
+import type { MemoryApiOptions } from "../../../apiserver/start-memory-api-server.ts";
 import { certificateSecretName } from "../../../controller/webhook/managed-certificates.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { certificatesIn } from "../../../lib/certificates/certificate-chain.ts";
@@ -22,8 +23,9 @@ export const sandboxDefinitionName = "sandboxes.agents.x-k8s.io";
 export const poolDefinitionName = "sandboxwarmpools.extensions.agents.x-k8s.io";
 
 /** An API server in memory whose CRDs can be written, as in a cluster. */
-export const openWebhookApi = () =>
+export const openWebhookApi = (options: Partial<MemoryApiOptions> = {}) =>
   openMemoryApi({
+    ...options,
     kinds: servedKinds().map((kind) =>
       kind.type.kind === customResourceDefinitionType.kind ? { ...kind, readOnly: false } : kind,
     ),
