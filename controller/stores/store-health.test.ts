@@ -7,19 +7,25 @@ import { FakeClock } from "../../lib/time/clock.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { waiting } from "../../test/support/waiting.ts";
-import { refusalLimitMs, StoreHealth } from "./store-health.ts";
+import { failureLimitMs, refusalLimitMs, StoreHealth } from "./store-health.ts";
 
 function aStore(kind: string, clock: FakeClock) {
   const filled = Promise.withResolvers<void>();
   let trouble: { readonly is: Trouble["is"]; readonly sinceMs: number } | undefined;
+  let silentSinceMs: number | undefined;
   return {
     kind,
     synced: filled.promise,
     fill: () => filled.resolve(),
-    silentMs: () => 0,
+    silentMs: () => (silentSinceMs === undefined ? 0 : clock.ticksMs() - silentSinceMs),
     trouble: () => trouble && { is: trouble.is, forMs: clock.ticksMs() - trouble.sinceMs },
     fails(is: Trouble["is"]) {
       trouble = { is, sinceMs: clock.ticksMs() };
+      silentSinceMs ??= clock.ticksMs();
+    },
+    recovers() {
+      trouble = undefined;
+      silentSinceMs = undefined;
     },
   };
 }
@@ -101,4 +107,51 @@ it("a leader gives up once a kind that it uses was refused for two minutes", asy
   await asTimePasses(clock, () => expect(lost).toHaveBeenCalledWith(expect.any(LeadershipLost)));
   expect(String(lost.mock.calls[0]?.[0])).toContain("refused Pod");
   expect((await api.client.get(leaseType, name)).spec?.holderIdentity).toBe("one");
+});
+
+it("a leader gives up once the API server has failed to deliver a kind that it uses for five minutes", async () => {
+  await using world = await open();
+  const { clock, health, pods } = world;
+  pods.fails("failed");
+  await clock.advance(failureLimitMs);
+  expect(health.reasonToYield()).toBeUndefined();
+  health.useCore();
+  expect(health.reasonToYield()).toBe("the API server has failed to deliver Pod for 300 s");
+  pods.recovers();
+  pods.fails("failed");
+  await clock.advance(failureLimitMs - 1);
+  expect(health.reasonToYield()).toBeUndefined();
+});
+
+it("a leader gives up for failures of several sorts in turn as for one, and not for a kind that is missing", async () => {
+  await using world = await open();
+  const { clock, health, pods, templates } = world;
+  health.useCore();
+  health.useExtensions();
+  templates.fails("missing");
+  for (let passedMs = 0; passedMs < failureLimitMs; passedMs += 20_000) {
+    pods.fails(passedMs % 40_000 === 0 ? "failed" : "refused");
+    expect(health.reasonToYield()).toBeUndefined();
+    await clock.advance(20_000);
+  }
+  expect(health.reasonToYield()).toContain("failed to deliver Pod");
+  pods.recovers();
+  expect(health.reasonToYield()).toBeUndefined();
+});
+
+it("a replica whose store has failed for long does not stand for election until it has recovered", async () => {
+  await using world = await open();
+  const { clock, health, pods, templates } = world;
+  pods.fill();
+  await pods.synced;
+  pods.fails("failed");
+  await clock.advance(failureLimitMs);
+  templates.fill();
+  await clock.advance(60_000);
+  expect(world.isFit()).toBe(false);
+  pods.recovers();
+  await asTimePasses(clock, () => expect(world.isFit()).toBe(true));
+  templates.fails("failed");
+  await clock.advance(failureLimitMs);
+  expect(health.seesExtensions()).toBe(false);
 });

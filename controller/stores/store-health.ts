@@ -25,6 +25,11 @@ export interface StoreHealthOptions {
 
 /** How long the API server may refuse a kind until a leader gives up, and until a replica stands for election without it. */
 export const refusalLimitMs = 120_000;
+/**
+ * How long a store may lag behind an API server that fails until a leader gives up: longer than a restart of an API server takes. While
+ * the API server is away altogether, the lease ends first.
+ */
+export const failureLimitMs = 300_000;
 // Stores become usable again without a notification; the first list has one.
 const checkMs = 1_000;
 
@@ -59,7 +64,7 @@ export class StoreHealth implements Fitness {
   }
 
   seesExtensions(): boolean {
-    return this.#options.extensions.every((store) => this.#sees(store));
+    return this.#options.extensions.every((store) => this.#follows(store));
   }
 
   untilFit(signal: AbortSignal): Promise<void> {
@@ -73,8 +78,11 @@ export class StoreHealth implements Fitness {
 
   /** A missing kind is missing for every replica, so it is no reason. */
   reasonToYield(): string | undefined {
-    const refused = [...this.#used].find((store) => isOver(store.trouble(), "refused"));
-    return refused && `the API server has refused ${refused.kind} for ${refusalLimitMs / 1_000} s`;
+    const used = [...this.#used];
+    const refused = used.find((store) => isOver(store.trouble(), "refused"));
+    if (refused) return `the API server has refused ${refused.kind} for ${refusalLimitMs / 1_000} s`;
+    const lost = used.find(isLost);
+    return lost && `the API server has failed to deliver ${lost.kind} for ${failureLimitMs / 1_000} s`;
   }
 
   /**
@@ -98,13 +106,18 @@ export class StoreHealth implements Fitness {
     return this.#filled.has(store) && is !== "refused" && is !== "missing";
   }
 
+  /** Whether it is as new as a leader needs it: a store that once was filled may have stood still since then. */
+  #follows(store: WatchedStore): boolean {
+    return this.#sees(store) && !isLost(store);
+  }
+
   #isFit(): boolean {
     const { core, extensions, elects } = this.#options;
-    if (!this.#coreFilled || !core.every((store) => this.#sees(store))) return false;
+    if (!this.#coreFilled || !core.every((store) => this.#follows(store))) return false;
     // Another replica may see what this one does not, unless the kind is missing.
     return extensions.every((store) => {
       const trouble = store.trouble();
-      return !elects || this.#sees(store) || trouble?.is === "missing" || isOver(trouble);
+      return !elects || this.#follows(store) || trouble?.is === "missing" || isOver(trouble) || isLost(store);
     });
   }
 
@@ -130,6 +143,12 @@ export class StoreHealth implements Fitness {
 
 const isOver = (trouble: Trouble | undefined, is = trouble?.is): boolean =>
   trouble !== undefined && trouble.is === is && trouble.forMs >= refusalLimitMs;
+
+/** By its age: failures of different sorts may follow each other, each of them briefly. */
+function isLost(store: WatchedStore): boolean {
+  const trouble = store.trouble();
+  return trouble !== undefined && trouble.is !== "missing" && store.silentMs() >= failureLimitMs;
+}
 
 const mayNeedWebhook = (store: WatchedStore): boolean =>
   store.kind.startsWith("Sandbox") && store.trouble()?.is === "failed";
