@@ -19,7 +19,7 @@ function memberOf(namespace: string, name: string): Stored<Sandbox> {
 }
 
 it("a sandbox of another namespace that names a pool's UID fulfils no expectation of that pool", () => {
-  const expectations = new Expectations(new FakeClock());
+  const expectations = new Expectations(new FakeClock(), { hasSeen: () => true });
   const owner = expectationsKey("lab", "pool-uid");
   expectations.tryExpectCreations(expectations.snapshot(owner), 2);
   let notify: (change: Change<Sandbox>) => void = () => {};

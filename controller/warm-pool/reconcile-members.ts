@@ -196,6 +196,7 @@ export async function removeMember(
   if (owned) expectations.expectDeletion(owner, uid);
   try {
     await client.delete(sandboxType, { namespace, name }, { preconditions: { uid, resourceVersion } }, signal);
+    if (owned) expectations.written(owner);
     return true;
   } catch (error) {
     // What is gone, or never went, is not to be waited for.

@@ -55,7 +55,7 @@ export const poolIndexes = {
 export function startWarmPoolController(options: WarmPoolControllerOptions): Running {
   const { client, informers, events, clock, settings } = options;
   const stores = new DisposableStack();
-  const expectations = new Expectations(clock);
+  const expectations = new Expectations(clock, informers.sandboxes);
   const writers = {
     client,
     creations: new Creations(clock),

@@ -30,6 +30,14 @@ export interface Trouble {
   readonly forMs: number;
 }
 
+/** A write that the API server has accepted. */
+export interface Written {
+  /** Monotonic time of its answer. */
+  readonly atMs: number;
+  /** The version that it made; undefined: the answer did not say. */
+  readonly version: string | undefined;
+}
+
 /** A store that follows an API server until disposed, through all failures of the server and the network. */
 export interface Informer<T extends KubeObject, I extends string = never> extends Running {
   /** The kind of its objects. */
@@ -44,6 +52,11 @@ export interface Informer<T extends KubeObject, I extends string = never> extend
    * waited in a socket; up to the interval of the beats too many. `now`: for a caller that has read the clocks.
    */
   silentMs(now?: ClockReading): number;
+  /**
+   * Whether the store has come as far as this write: it has the state of a list that began later, or an event or a bookmark of this
+   * version or a later one. Without a version, an event or a bookmark that was sent later has to do.
+   */
+  hasSeen(written: Written): boolean;
   /** Undefined while the API server answers. */
   trouble(): Trouble | undefined;
 }

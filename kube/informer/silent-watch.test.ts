@@ -33,6 +33,37 @@ describe("an informer that receives nothing", () => {
     await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
   });
 
+  it("has seen a write once an event, a bookmark or a list is as late, and not because its watch is open", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const { informer } = followed;
+    const watch = await pods.watch(0);
+    await clock.advance(acceptedAfterMs);
+    const [made, deleted] = [{ atMs: clock.ticksMs(), version: "7" }, { atMs: clock.ticksMs(), version: undefined }];
+    await clock.advance(60_000);
+    expect([informer.hasSeen(made), informer.hasSeen(deleted)]).toEqual([false, false]);
+    watch.bookmark("6");
+    await vi.waitFor(() => expect(informer.hasSeen(deleted)).toBe(true), waiting);
+    expect(informer.hasSeen(made)).toBe(false);
+    watch.bookmark("10");
+    await vi.waitFor(() => expect(informer.hasSeen(made)).toBe(true), waiting);
+  });
+
+  it("has seen a write of any version once it has listed anew", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const watch = await pods.watch(0);
+    const written = { atMs: clock.ticksMs(), version: "7" };
+    await clock.advance(1_000);
+    watch.send("ERROR", aFailure(410, "Expired"));
+    await asTimePasses(clock, () => expect(pods.lists).toHaveLength(2));
+    await vi.waitFor(() => expect(followed.informer.hasSeen(written)).toBe(true), waiting);
+  });
+
   it("gives up a half-open connection before two minutes are over, and watches on from where it was", async () => {
     const clock = new FakeClock();
     const { pods, followed } = await open(clock);

@@ -1,4 +1,4 @@
-import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import { isLaterVersion, type KubeObject, type Stored } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
@@ -9,7 +9,7 @@ import { AnswerTooLarge, ApiError, ApiUnreachable, mayPass } from "../client/err
 import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
-import type { Informer, Trouble } from "./informer.ts";
+import type { Informer, Trouble, Written } from "./informer.ts";
 import { RetryPauses } from "./retry-pauses.ts";
 import { OutdatedWatch, SilentWatch, WatchMonitor } from "./watch-monitor.ts";
 
@@ -54,6 +54,7 @@ export function startInformer<T extends KubeObject, I extends string = never>(
     synced: synced.promise,
     onChange: (listener) => feed.onChange(listener),
     silentMs: (now) => reflection.silentMs(now),
+    hasSeen: (written) => reflection.hasSeen(written),
     trouble: () => reflection.trouble(),
     failed: task.failed,
     [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
@@ -71,6 +72,9 @@ class Reflection<T extends KubeObject, I extends string> {
   readonly #pageSize = new PageSize();
   /** The last moment whose state was received. Never later: an answer that waited while the process stood still is old. */
   #received: ClockReading;
+  /** Monotonic times since when the last list, and the last list, event or bookmark, can have been sent. An open watch alone is none. */
+  #listedMs = Number.NEGATIVE_INFINITY;
+  #progressMs = Number.NEGATIVE_INFINITY;
   #monitor: WatchMonitor | undefined;
   #trouble: { readonly is: Trouble["is"]; readonly sinceMs: number } | undefined;
 
@@ -89,6 +93,14 @@ class Reflection<T extends KubeObject, I extends string> {
     if (!hasJumped(this.#received, now)) return forMs;
     this.#monitor?.endIfJumped(); // a corrected clock looks the same, and costs no more than this
     return Math.max(forMs, now.wallMs - this.#received.wallMs);
+  }
+
+  hasSeen({ atMs, version }: Written): boolean {
+    if (this.#listedMs > atMs) return true;
+    const reached = this.#version;
+    if (version === undefined || reached === undefined) return this.#progressMs > atMs;
+    if (reached === version || isLaterVersion(reached, version)) return true;
+    return !isLaterVersion(version, reached) && this.#progressMs > atMs; // versions that cannot be compared
   }
 
   trouble(): Trouble | undefined {
@@ -154,6 +166,7 @@ class Reflection<T extends KubeObject, I extends string> {
     this.#markReceived(asked, asked); // the pages may have taken minutes, and show the state of the first
     this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
+    this.#listedMs = this.#progressMs = asked.ticksMs;
     this.#onListed();
   }
 
@@ -179,6 +192,7 @@ class Reflection<T extends KubeObject, I extends string> {
         if (!monitor.signal.aborted) this.#markReceived(monitor.began, monitor.sentSince);
         received = this.#received;
         this.#take(event);
+        this.#progressMs = monitor.sentSince.ticksMs;
       }
     } catch (error) {
       // The server did not accept the version after all.

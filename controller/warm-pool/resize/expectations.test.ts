@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { Written } from "../../../kube/informer/informer.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { Expectations } from "./expectations.ts";
 
@@ -6,10 +7,11 @@ const minute = 60_000;
 
 function open() {
   const clock = new FakeClock();
-  const expectations = new Expectations(clock);
+  const store = { hasSeen: vi.fn((_: Written) => true) };
+  const expectations = new Expectations(clock, store);
   const tryToExpect = (owner: string, count: number) =>
     expectations.tryExpectCreations(expectations.snapshot(owner), count);
-  return { clock, expectations, tryToExpect };
+  return { clock, store, expectations, tryToExpect };
 }
 
 describe("expected creations", () => {
@@ -116,6 +118,35 @@ describe("what was expected for too long", () => {
     await clock.advance(1);
     expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
     expect(expectations.snapshot("pool").satisfied).toBe(true);
+  });
+
+  it("is waited for as long as the store has not come as far as the writes", async () => {
+    const { clock, store, expectations, tryToExpect } = open();
+    store.hasSeen.mockReturnValue(false);
+    tryToExpect("pool", 1);
+    expectations.expectDeletion("pool", "a");
+    await clock.advance(60 * minute);
+    expect(expectations.isPendingDeletion("pool", "a")).toBe(true);
+    expect(expectations.snapshot("pool").pendingCreations).toBe(1);
+    expect(tryToExpect("pool", 1)).toBe(false);
+    store.hasSeen.mockReturnValue(true);
+    expect(tryToExpect("pool", 1)).toBe(true);
+  });
+
+  it("is compared with the store by the latest of its writes", async () => {
+    const { clock, store, expectations, tryToExpect } = open();
+    tryToExpect("pool", 3);
+    await clock.advance(1_000);
+    for (const version of ["9", "11", "10"]) expectations.written("pool", version);
+    await clock.advance(1_000);
+    expectations.written("other", "99");
+    await clock.advance(5 * minute);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
+    expect(store.hasSeen).toHaveBeenLastCalledWith({ atMs: 1_000, version: "11" });
+    expectations.expectDeletion("pool", "a");
+    await clock.advance(5 * minute);
+    expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
+    expect(store.hasSeen).toHaveBeenLastCalledWith({ atMs: 302_000, version: undefined });
   });
 
   it("is waited for anew when more is expected", async () => {

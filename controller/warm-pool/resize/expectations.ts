@@ -1,3 +1,5 @@
+import { isLaterVersion } from "../../../api/kinds/meta.ts";
+import type { Informer, Written } from "../../../kube/informer/informer.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
 interface Expected {
@@ -5,6 +7,8 @@ interface Expected {
   readonly pendingDeletions: Set<string>;
   /** Monotonic time of the last raise. */
   raisedMs: number;
+  /** The latest of the writes. The raise counts as one: what comes after it has at least been asked for. */
+  written: Written;
 }
 
 /** The expectations of an owner at the time its store was read. */
@@ -17,7 +21,10 @@ export interface ExpectationsSnapshot {
   readonly raises: number;
 }
 
-/** An event that has not come in this long never will, or is no longer worth waiting for. */
+/**
+ * An event that has not come in this long never will, if the store has come further meanwhile: the object came and went between two
+ * lists. A store that stands still says nothing, however long that takes.
+ */
 const expectationLimitMs = 5 * 60_000;
 
 /**
@@ -29,11 +36,14 @@ const expectationLimitMs = 5 * 60_000;
  */
 export class Expectations {
   readonly #clock: Clock;
+  readonly #store: Pick<Informer<never>, "hasSeen">;
   readonly #records = new Map<string, Expected>();
   readonly #raises = new Map<string, number>();
 
-  constructor(clock: Clock) {
+  /** `store`: of the children. */
+  constructor(clock: Clock, store: Pick<Informer<never>, "hasSeen">) {
     this.#clock = clock;
+    this.#store = store;
   }
 
   /** Must be called in the same synchronous step in which the store is read. */
@@ -60,11 +70,7 @@ export class Expectations {
     if (count <= 0 || !this.holds(snapshot)) return false;
     const { owner } = snapshot;
     this.#raises.set(owner, snapshot.raises + 1);
-    this.#records.set(owner, {
-      pendingCreations: count,
-      pendingDeletions: new Set(),
-      raisedMs: this.#clock.ticksMs(),
-    });
+    this.#records.set(owner, { ...this.#newRecord(), pendingCreations: count });
     return true;
   }
 
@@ -79,10 +85,20 @@ export class Expectations {
   /** Must be called before the delete call, whose event may come before its response. */
   expectDeletion(owner: string, uid: string): void {
     if (uid === "") return;
-    const record = this.#current(owner) ?? { pendingCreations: 0, pendingDeletions: new Set(), raisedMs: 0 };
+    const record = this.#current(owner) ?? this.#newRecord();
     record.pendingDeletions.add(uid);
     record.raisedMs = this.#clock.ticksMs();
     this.#records.set(owner, record);
+    this.written(owner);
+  }
+
+  /** A write that was expected has been answered; `version`: of the child that it made. */
+  written(owner: string, version?: string): void {
+    const record = this.#records.get(owner);
+    if (!record) return;
+    const known = record.written.version;
+    const isLatest = known === undefined || (version !== undefined && !isLaterVersion(known, version));
+    record.written = { atMs: this.#clock.ticksMs(), version: isLatest ? version : known };
   }
 
   /** The store shows the deletion, or there was none. */
@@ -100,10 +116,18 @@ export class Expectations {
     this.#raises.delete(owner);
   }
 
-  /** The record, unless its time is over. */
+  #newRecord(): Expected {
+    const nowMs = this.#clock.ticksMs();
+    const written = { atMs: nowMs, version: undefined };
+    return { pendingCreations: 0, pendingDeletions: new Set(), raisedMs: nowMs, written };
+  }
+
+  /** The record, unless its time is over, and the store has come as far as its writes. */
   #current(owner: string): Expected | undefined {
     const record = this.#records.get(owner);
-    if (record && this.#clock.ticksMs() - record.raisedMs >= expectationLimitMs) {
+    if (!record) return undefined;
+    const isLate = this.#clock.ticksMs() - record.raisedMs >= expectationLimitMs;
+    if (isLate && this.#store.hasSeen(record.written)) {
       this.#records.delete(owner);
       return undefined;
     }

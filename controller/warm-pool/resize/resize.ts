@@ -71,7 +71,9 @@ async function create(
     for (let attempt = 1; ; attempt += 1) {
       const member = makeMember(generatedName(memberNameBase(pool)), pool, template, evictable);
       try {
-        return await client.create(sandboxType, member, {}, signal);
+        const made = await client.create(sandboxType, member, {}, signal);
+        expectations.written(snapshot.owner, made.metadata.resourceVersion);
+        return made;
       } catch (error) {
         // The name is taken; there are fourteen million names.
         if (!isAlreadyExists(error) || attempt === namesMax) throw error;

@@ -13,6 +13,7 @@ export function feedInformer<T extends KubeObject, I extends string = never>(ind
     onChange: (listener) => feed.onChange(listener),
     synced: Promise.resolve(),
     silentMs: () => 0,
+    hasSeen: () => true,
     trouble: () => undefined,
     failed: new Promise(() => {}),
     async [Symbol.asyncDispose]() {},

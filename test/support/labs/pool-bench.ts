@@ -94,11 +94,11 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   const api = stack.use(await openMemoryApi({ clock: clockBehind(clock, clockAheadMs) }));
   const client = recordCalls(api.client);
   const settings = { ...defaults, ...options.settings };
-  const pools = handWatched<SandboxWarmPool>(sandboxWarmPoolType, {});
-  const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {});
-  const policies = handWatched<NetworkPolicy>(networkPolicyType, {});
-  const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes);
-  const pods = handWatched<Pod>(podType, {});
+  const pools = handWatched<SandboxWarmPool>(sandboxWarmPoolType, {}, clock);
+  const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {}, clock);
+  const policies = handWatched<NetworkPolicy>(networkPolicyType, {}, clock);
+  const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes, clock);
+  const pods = handWatched<Pod>(podType, {}, clock);
 
   const happenings: NewEvent[] = [];
   const events = { record: (happening: NewEvent) => happenings.push(happening), async [Symbol.asyncDispose]() {} };
@@ -221,7 +221,7 @@ function startReconciler(
   { client, clock, ...options }: Omit<WarmPoolReconcilerOptions, "views" | "writers"> & Pick<WarmPoolWriters, "client">,
 ) {
   const stack = new DisposableStack();
-  const expectations = new Expectations(clock);
+  const expectations = new Expectations(clock, sandboxes.informer);
   stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
   const writers = {
     client,
@@ -250,11 +250,14 @@ interface HandWatched<T extends KubeObject, I extends string = never> {
 function handWatched<T extends KubeObject, I extends string = never>(
   type: ResourceType<T>,
   indexes: Indexes<T, I>,
+  clock: Clock,
 ): HandWatched<T, I> {
   const { informer, feed } = feedInformer(indexes);
+  let listedMs = 0;
   return {
-    informer,
+    informer: { ...informer, hasSeen: ({ atMs }) => listedMs > atMs },
     async catchUp(client) {
+      listedMs = clock.ticksMs();
       feed.replaceAll((await client.list(type)).items);
     },
   };
