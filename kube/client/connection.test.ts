@@ -68,6 +68,25 @@ describe("a connection", () => {
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer s3cret" });
   });
 
+  it("has the CA and the client certificate that their files have now", async () => {
+    const file = (name: string) => join(folder, name);
+    const write = (text: string) =>
+      Promise.all(["ca", "certificate", "key"].map((name) => writeFile(file(name), `${text} ${name}`)));
+    await write("first");
+    const connection = await load({
+      kubeconfig: await writeKubeconfig(
+        { "client-certificate": file("certificate"), "client-key": file("key") },
+        { "certificate-authority": file("ca") },
+      ),
+    });
+    const first = connection.tls;
+    await connection.authHeaders();
+    expect(connection.tls).toBe(first);
+    await write("second");
+    await connection.authHeaders();
+    expect(Object.values(connection.tls).map(String)).toEqual(["second ca", "second certificate", "second key"]);
+  });
+
   it("presents a client certificate", async () => {
     const kubeconfig = await writeKubeconfig({
       "client-certificate-data": base64("a certificate"),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { existsSync } from "node:fs";
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
@@ -18,10 +19,14 @@ export interface TlsMaterial {
 export interface KubeConnection {
   /** An `http:` or `https:` URL; its path, if any, is prepended to every request's. */
   readonly server: string;
+  /** Another object once it has changed, which `authHeaders` finds out: new connections use it. */
   readonly tls: TlsMaterial;
-  /** Called before every request, because tokens are renewed while the process runs. */
+  /** Called before every request, because tokens, certificates and CAs are renewed while the process runs. */
   authHeaders(): Promise<Readonly<Record<string, string>>>;
-  /** The server has answered 401: the credentials may have been renewed since they were read. Absent: they are read each time. */
+  /**
+   * The server has answered 401, or there was no connection to it: the credentials, or its CA, may have been renewed since they were
+   * read. Absent: they are read each time.
+   */
   refused?(): void;
 }
 
@@ -52,7 +57,7 @@ export interface ConnectionOptions {
 
 /**
  * The configured connection: the given kubeconfig, else `KUBECONFIG`, else the one in the home directory, else the
- * service account of our own Pod. Tokens from files and exec plugins are renewed; a certificate is read once.
+ * service account of our own Pod. Tokens, certificates and CAs from files and exec plugins are renewed.
  *
  * @throws NoConnection when none is configured, it does not parse, or it requires a proxy.
  */
@@ -89,10 +94,18 @@ export async function loadConnection(options: ConnectionOptions): Promise<KubeCo
     await config.applyToHTTPSOptions(found);
     return found;
   };
+  let tls = tlsOf(await credentials());
   return {
     server: cluster.server,
-    tls: tlsOf(await credentials()),
-    authHeaders: async () => headersOf(await credentials()),
+    get tls() {
+      return tls;
+    },
+    async authHeaders() {
+      const found = await credentials();
+      const now = tlsOf(found);
+      if (!isDeepStrictEqual(now, tls)) tls = now;
+      return headersOf(found);
+    },
   };
 }
 

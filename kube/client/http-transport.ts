@@ -6,7 +6,7 @@ import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { Turns } from "../../lib/time/turns.ts";
-import type { KubeConnection } from "./connection.ts";
+import type { KubeConnection, TlsMaterial } from "./connection.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable, NotServed } from "./errors.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -67,7 +67,9 @@ export class HttpTransport implements Transport {
   readonly #prefix: string;
   readonly #openPools: () => Pools;
   #pools: Pools;
-  /** Those before a suspension of the machine, until their last response has ended. */
+  /** The TLS settings of the pools. */
+  #tls: TlsMaterial;
+  /** Those before a suspension of the machine, or with other TLS settings, until their last response has ended. */
   readonly #former = new Set<Pool>();
   #sentAt: ClockReading;
   readonly #permits: TokenBuckets | undefined;
@@ -75,7 +77,6 @@ export class HttpTransport implements Transport {
   constructor(connection: KubeConnection, options: TransportOptions) {
     const { origin, pathname } = new URL(connection.server);
     const shared: Pool.Options = {
-      connect: { ...connection.tls, timeout: connectLimitMs },
       headersTimeout: callLimitMs,
       // Over HTTP/1.1 a stalled watch cannot use up the flow-control window of other calls.
       allowH2: false,
@@ -84,12 +85,16 @@ export class HttpTransport implements Transport {
     this.#options = options;
     this.#prefix = pathname.replace(/\/$/, "");
     const limits = { bodyTimeout: callLimitMs, maxResponseSize: options.answerBytesMax ?? answerBytesMax };
-    this.#openPools = () => ({
-      calls: new Pool(origin, { ...shared, ...limits, connections: options.connections }),
-      reviews: new Pool(origin, { ...shared, ...limits, connections: options.reviewConnections }),
-      // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
-      streams: new Pool(origin, { ...shared, bodyTimeout: 0 }),
-    });
+    this.#openPools = () => {
+      const connect = { ...this.#tls, timeout: connectLimitMs };
+      return {
+        calls: new Pool(origin, { ...shared, ...limits, connect, connections: options.connections }),
+        reviews: new Pool(origin, { ...shared, ...limits, connect, connections: options.reviewConnections }),
+        // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
+        streams: new Pool(origin, { ...shared, connect, bodyTimeout: 0 }),
+      };
+    };
+    this.#tls = connection.tls;
     this.#pools = this.#openPools();
     this.#sentAt = readClocks(options.clock);
     this.#permits = options.rate && new TokenBuckets(options.rate, options.clock);
@@ -140,10 +145,15 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** A suspension of the machine stops the timers of idle connections: the server may have closed them, unseen. Then new ones are opened. */
+  /**
+   * A suspension of the machine stops the timers of idle connections: the server may have closed them, unseen. Then new ones are opened,
+   * as with a new CA or certificate.
+   */
   #poolsOfNow(): Pools {
     const now = readClocks(this.#options.clock);
-    if (hasJumped(this.#sentAt, now)) {
+    const { tls } = this.#connection;
+    if (hasJumped(this.#sentAt, now) || tls !== this.#tls) {
+      this.#tls = tls;
       for (const pool of Object.values(this.#pools)) this.#retire(pool);
       this.#pools = this.#openPools();
     }
@@ -188,6 +198,7 @@ export class HttpTransport implements Transport {
       return response;
     } catch (cause) {
       metrics?.unanswered(call.method);
+      if (!signal.aborted) this.#connection.refused?.();
       throw toFailure(call, cause, signal);
     }
   }
