@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from "node:util";
 import { existsSync } from "node:fs";
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { connectionOfPod, type Environment } from "./in-pod.ts";
 import { assumedServer, plainServerOf } from "./plain-kubeconfig.ts";
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
+import { certificatesIn } from "../../lib/certificates/certificate-chain.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { ageMs, readClocks } from "../../lib/time/clock-jumps.ts";
-import { certificatesIn } from "../../lib/certificates/certificate-chain.ts";
 import type { KubeConnection, TlsMaterial } from "./connection.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -41,7 +41,10 @@ describe("an informer that receives nothing", () => {
     const { informer } = followed;
     const watch = await pods.watch(0);
     await clock.advance(acceptedAfterMs);
-    const [made, deleted] = [{ atMs: clock.ticksMs(), version: "7" }, { atMs: clock.ticksMs(), version: undefined }];
+    const [made, deleted] = [
+      { atMs: clock.ticksMs(), version: "7" },
+      { atMs: clock.ticksMs(), version: undefined },
+    ];
     await clock.advance(60_000);
     expect([informer.hasSeen(made), informer.hasSeen(deleted)]).toEqual([false, false]);
     watch.bookmark("6");
