@@ -11,6 +11,7 @@ import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { noTracer, type Tracer } from "../../../lib/tracing/tracer.ts";
 import { eventually } from "../eventually.ts";
 import { type Program, startTinyKubelet, type TinyKubelet } from "../fakes/tiny-kubelet.ts";
+import { withinRights } from "../fakes/within-rights.ts";
 import { type MemoryApi, openMemoryApi } from "../memory-api.ts";
 
 export const sandboxPort = 8888;
@@ -64,7 +65,7 @@ export async function openActivatorWorld(
   const registry = new Registry();
   const wakes: WakeTimeline[] = [];
   const args = [...(env["ROUTER_AUTH_TOKEN"] ? local.filter((each) => !each.includes("authz")) : local), ...flags];
-  const parts = { client: clientOf(api), clock, log, registry, tracer };
+  const parts = { client: withinRights("activator", clientOf(api)), clock, log, registry, tracer };
   const config = parseActivatorConfig(args, env);
   const activator = opened.use(await startActivator(config, { ...parts, onWake: (timeline) => wakes.push(timeline) }));
   await eventually(async () => (await fetch(`${activator.opsUrl}/readyz`)).status === 200);

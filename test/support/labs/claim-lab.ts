@@ -37,6 +37,7 @@ import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { noTracer, type Tracer } from "../../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
 import { type Intercept, type InterceptedCall, interceptCalls } from "../fakes/intercepted-client.ts";
+import { withinRights } from "../fakes/within-rights.ts";
 import { openMemoryApi } from "../memory-api.ts";
 import { waiting } from "../waiting.ts";
 
@@ -285,7 +286,7 @@ async function startLabController(
     return intercept(call, proceed);
   });
   const controller = await startController(parseControllerConfig([...ofTests, ...flags]), {
-    client: recorded,
+    client: withinRights("controller", recorded),
     clock,
     log: silentLogger,
     registry: new Registry(),

@@ -23,6 +23,7 @@ import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
+import { withinRights } from "../fakes/within-rights.ts";
 import { openMemoryApi } from "../memory-api.ts";
 import { waiting } from "../waiting.ts";
 
@@ -134,7 +135,7 @@ export async function openFrontLab(): Promise<FrontLab> {
       const config = parseControllerConfig([...ofTests, ...flags]);
       const parts = { client, clock: systemClock, log: silentLogger, registry, identity: "lab", ...own };
       const controller = await startController(config, {
-        ...parts,
+        ...{ ...parts, client: withinRights("controller", parts.client) },
         ...(!isSwitchedOff && { activators: { finder: activators, call: activators.call } }),
       });
       await controller.synced;

@@ -15,6 +15,7 @@ import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { noTracer, type Tracer } from "../../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
 import { type RecordingClient, recordCalls } from "../fakes/recording-client.ts";
+import { withinRights } from "../fakes/within-rights.ts";
 import { openMemoryApi } from "../memory-api.ts";
 import { waiting } from "../waiting.ts";
 
@@ -62,7 +63,14 @@ export async function openSandboxLab(
   const client = recordCalls(api.client);
   const config = parseControllerConfig([...ofTests, ...(options.flags ?? [])]);
   const { tracer = noTracer, clock = systemClock } = options;
-  const parts = { client, clock, log: silentLogger, registry: new Registry(), identity: "lab", tracer };
+  const parts = {
+    client: withinRights("controller", client),
+    clock,
+    log: silentLogger,
+    registry: new Registry(),
+    identity: "lab",
+    tracer,
+  };
   const controller = stack.use(
     await startController(config, { ...parts, ...(options.memory && { memory: options.memory }) }),
   );

@@ -15,6 +15,7 @@ import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { readyStatus } from "../builders/builders.ts";
 import { type FakeActivator, startFakeActivator } from "../fakes/fake-activator.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
+import { withinRights } from "../fakes/within-rights.ts";
 import { openMemoryApi } from "../memory-api.ts";
 
 const namespace = "agent-sandbox-system";
@@ -127,7 +128,8 @@ async function startLabController(
     ...flags,
   ]);
   const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "lab" };
-  const running = await startController(config, { ...parts, ...options });
+  const own = { ...parts, ...options };
+  const running = await startController(config, { ...own, client: withinRights("controller", own.client) });
   if (config.activators) await trust(client, activator);
   await running.synced;
   return {
