@@ -65,7 +65,10 @@ async function run(config: ControllerConfig, { log, registry }: ProgramParts, st
     if (!stop.aborted) throw error;
     return undefined;
   });
-  if (!controller) return log.info("stopped before the start was complete");
+  if (!controller) {
+    log.info("stopped before the start was complete");
+    return;
+  }
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop), controller.failed]);
   log.info("stopping");

@@ -123,7 +123,7 @@ it("a leader gives up once the API server has failed to deliver a kind that it u
   expect(health.reasonToYield()).toBeUndefined();
 });
 
-it("a leader gives up for failures of several sorts in turn as for one, and not for a kind that is missing", async () => {
+it("a leader gives up for failures of several sorts in turn, and not for a missing kind", async () => {
   await using world = await open();
   const { clock, health, pods, templates } = world;
   health.useCore();
