@@ -7,6 +7,7 @@ import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type Launch, startProcess } from "../process/process.ts";
 import { exitCodeOf } from "./container-state.ts";
+import { checkGrpc } from "./grpc-check.ts";
 
 /** The container of a probe or a hook. */
 export interface ActionTarget {
@@ -51,10 +52,11 @@ interface Limits {
 
 function begin(action: Action, target: ActionTarget, limits: Limits): Promise<ActionResult> {
   const { signal } = limits;
-  const { httpGet, tcpSocket, exec } = action;
+  const { httpGet, tcpSocket, exec, grpc } = action;
   if (httpGet) return get(httpGet, target, signal);
   if (tcpSocket) return dial(tcpSocket.host || target.podIp, portOf(tcpSocket.port, target.container), signal);
   if (exec) return run(target.launchOf(exec.command ?? []), limits);
+  if (grpc) return checkGrpc({ host: target.podIp, port: grpc.port, service: grpc.service ?? "" }, signal);
   return Promise.reject(new Error("local mode does not support this kind of probe"));
 }
 
