@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
+import { type Pod, persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -15,6 +15,8 @@ import { Removals } from "../disk/removals.ts";
 import type { ContainerLog } from "./container/container-log.ts";
 import { inheritedEnvironment } from "./environment/container-environment.ts";
 import { registerNode } from "./node/node-object.ts";
+import { startOrphanCollector } from "./node/orphaned-pods.ts";
+import { podsPerNodeMax } from "./node/schedule.ts";
 import { Scheduler } from "./node/scheduler.ts";
 import { NodePods } from "./pod/node-pods.ts";
 import { defaultPodNetwork, PodAddresses, parsePodNetwork } from "./pod/pod-address.ts";
@@ -36,6 +38,8 @@ export interface KubeletOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** A part of 127.0.0.0/8 for the addresses of Pods, such as `127.64.0.0/11`. */
   readonly podNetwork?: string;
+  /** How many Pods that have not ended the node takes. */
+  readonly podsMax?: number;
 }
 
 export interface Kubelet extends Running {
@@ -105,7 +109,7 @@ async function runNode(
   signal: AbortSignal,
   onSynced: (pods: NodePods) => void,
 ): Promise<void> {
-  const { client, clock, log, nodeName = "local", environment } = options;
+  const { client, clock, log, nodeName = "local", environment, podsMax = podsPerNodeMax } = options;
   const { directories } = parts;
   const inherited = inheritedEnvironment(environment);
   const tools = { client, clock, log };
@@ -120,7 +124,8 @@ async function runNode(
   await using removals = new Removals(log, clock);
   const volumes = new Volumes({ client, directories, removals, log });
   using watch = new EveryAddressWatch(clock);
-  const services = { ...parts, ...tools, events, links, watch, volumes, removals, nodeName, hostIp, inherited };
+  const node = { nodeName, hostIp, podsMax };
+  const services = { ...parts, ...tools, ...node, events, links, watch, volumes, removals, inherited };
   const scheduler: Scheduler = new Scheduler({
     ...tools,
     events,
@@ -128,13 +133,14 @@ async function runNode(
     claims,
     inheritedPath: inherited["PATH"] ?? "",
     podsOnNode: () => pods.active,
+    podsMax,
     assign: (pod) => pods.take(pod),
   });
   const pods: NodePods = new NodePods(services, scheduler);
 
   await abortable(
     Promise.all([
-      registerNode({ ...tools, nodeName, hostIp }, signal),
+      registerNode({ ...tools, ...node }, signal),
       ...[claimInformer, podInformer, serviceInformer].map(({ synced }) => synced),
     ]),
     signal,
@@ -144,17 +150,22 @@ async function runNode(
   await using _pods = { [Symbol.asyncDispose]: () => pods.suspend(suspendLimitMs) };
   await using binder = startClaimBinder({ client, clock, log, claims: claimInformer, volumes });
   await using looking = scheduler.start();
+  await using collecting = startOrphanCollector({ ...tools, pods: podInformer.store, nodeName });
   using _claims = claimInformer.onChange(({ previous, current }) => {
     if (current && !previous) scheduler.checkAgain();
   });
   using _changes = podInformer.onChange((change) => pods.follow(change));
-  for (const pod of podInformer.store.list()) {
+  for (const pod of ranFirst(podInformer.store.list())) {
     runGuarded("kubelet", () => pods.follow({ previous: undefined, current: pod }));
   }
   onSynced(pods);
-  const running: readonly Running[] = [podInformer, claimInformer, serviceInformer, binder, looking];
+  const running: readonly Running[] = [podInformer, claimInformer, serviceInformer, binder, looking, collecting];
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
+
+/** Pods that ran before keep their places on the node. */
+const ranFirst = (pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] =>
+  pods.toSorted((one, other) => Number(!one.status?.startTime) - Number(!other.status?.startTime));
 
 const uidsOf = (objects: readonly Stored<KubeObject>[]): ReadonlySet<string> =>
   new Set(objects.map(({ metadata }) => metadata.uid));

@@ -9,7 +9,6 @@ import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { OncePerMinute } from "../../../lib/time/once-per-minute.ts";
 import { secondsTime } from "../container/container-state.ts";
-import { podsPerNodeMax } from "./schedule.ts";
 
 export interface NodeObjectOptions {
   readonly client: KubeClient;
@@ -17,6 +16,7 @@ export interface NodeObjectOptions {
   readonly log: Logger;
   readonly nodeName: string;
   readonly hostIp: string;
+  readonly podsMax: number;
 }
 
 const backoff: Backoff = { baseMs: 200, maxMs: 5_000, jitter: 0.2 };
@@ -51,9 +51,9 @@ async function writeNode(options: NodeObjectOptions, signal: AbortSignal): Promi
   await client.patch(nodeType, { name: nodeName }, patch, { subresource: "status" }, signal);
 }
 
-function statusOfMachine({ clock, nodeName, hostIp }: NodeObjectOptions): object {
+function statusOfMachine({ clock, nodeName, hostIp, podsMax }: NodeObjectOptions): object {
   const now = secondsTime(clock.now());
-  const capacity = { cpu: String(availableParallelism()), memory: `${totalmem()}`, pods: String(podsPerNodeMax) };
+  const capacity = { cpu: String(availableParallelism()), memory: `${totalmem()}`, pods: String(podsMax) };
   const ready = { type: "Ready", status: "True", reason: "KubeletReady", message: "the process runtime is running" };
   return {
     addresses: [

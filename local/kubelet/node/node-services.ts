@@ -31,6 +31,8 @@ export interface NodeServices {
   readonly liveLogs: Map<string, ContainerLog>;
   readonly nodeName: string;
   readonly hostIp: string;
+  /** How many Pods that have not ended the node takes. */
+  readonly podsMax: number;
   /** The part of our own environment that containers get. */
   readonly inherited: Environment;
 }

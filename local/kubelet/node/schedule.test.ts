@@ -8,6 +8,7 @@ function refusalOf(spec: Partial<PodSpec>, question: Partial<SchedulingQuestion>
   return refusalToSchedule({
     pod: { metadata: {}, spec: { ...good, ...spec } },
     podsOnNode: 0,
+    podsMax: podsPerNodeMax,
     hasProgram: () => true,
     hasClaim: () => true,
     ...question,

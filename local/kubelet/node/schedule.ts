@@ -4,6 +4,7 @@ import type { Container, Pod } from "../../../api/kinds/core.ts";
 export interface SchedulingQuestion {
   readonly pod: Pod;
   readonly podsOnNode: number;
+  readonly podsMax: number;
   /** Whether the machine has the program of this container. */
   readonly hasProgram: (container: Container) => boolean;
   readonly hasClaim: (claimName: string) => boolean;
@@ -33,8 +34,8 @@ export function refusalToSchedule(question: SchedulingQuestion): SchedulingRefus
   return undefined;
 }
 
-function tooManyPods({ podsOnNode }: SchedulingQuestion): string | undefined {
-  return podsOnNode >= podsPerNodeMax ? "1 Too many pods" : undefined;
+function tooManyPods({ podsOnNode, podsMax }: SchedulingQuestion): string | undefined {
+  return podsOnNode >= podsMax ? "1 Too many pods" : undefined;
 }
 
 function missingClaim({ pod, hasClaim }: SchedulingQuestion): string | undefined {

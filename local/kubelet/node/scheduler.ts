@@ -25,6 +25,7 @@ export interface SchedulerOptions {
   readonly inheritedPath: string;
   /** The number of Pods on the node that have not ended. */
   readonly podsOnNode: () => number;
+  readonly podsMax: number;
   /** Binds a Pod to this node, also in the API server. */
   readonly assign: (pod: Stored<Pod>) => void;
 }
@@ -46,11 +47,12 @@ export class Scheduler {
 
   /** Decides at once about a Pod without a node. */
   consider(pod: Stored<Pod>): void {
-    const { claims, inheritedPath, podsOnNode, assign } = this.#options;
+    const { claims, inheritedPath, podsOnNode, podsMax, assign } = this.#options;
     const { namespace, uid } = pod.metadata;
     const refusal = refusalToSchedule({
       pod,
       podsOnNode: podsOnNode(),
+      podsMax,
       hasProgram: (container) => machineHasProgram(container, inheritedPath),
       hasClaim: (claim) => claims.get(keyFor(namespace, claim)) !== undefined,
     });

@@ -18,7 +18,6 @@ import {
   openLocalNode,
   readPodLog,
 } from "../../../test/support/labs/local-node.ts";
-import { podsPerNodeMax } from "../node/schedule.ts";
 
 /** The output of a script that runs to its end. */
 async function outputOf(
@@ -170,11 +169,12 @@ describe("a Pod with a missing program", () => {
 });
 
 it("a Pod gets a place on a node that has only Pods that have ended, however many", async () => {
-  await using node = await openLocalNode({ started: false });
+  const podsMax = 3;
+  await using node = await openLocalNode({ started: false, podsMax });
   const { client } = node;
   const body = { status: { phase: "Succeeded" } };
   await Promise.all(
-    Array.from({ length: podsPerNodeMax }, async (_, at) => {
+    Array.from({ length: podsMax }, async (_, at) => {
       const name = `ended-${at}`;
       await node.createPod(name, { nodeName: "local", restartPolicy: "Never", containers: [aScript("")] });
       await client.patch(podType, { namespace: "default", name }, { type: "merge", body }, { subresource: "status" });

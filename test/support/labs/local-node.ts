@@ -39,6 +39,8 @@ export async function openLocalNode(
   options: {
     readonly environment?: Readonly<Record<string, string>>;
     readonly started?: boolean;
+    /** How many Pods the node takes. */
+    readonly podsMax?: number;
     /** Returns the client of the runtime. */
     readonly clientOf?: (client: KubeClient) => KubeClient;
   } = {},
@@ -53,6 +55,7 @@ export async function openLocalNode(
       log: silentLogger,
       dataDir,
       environment: options.environment ?? { PATH: testPath },
+      ...(options.podsMax !== undefined && { podsMax: options.podsMax }),
     });
   let kubelet = options.started === false ? undefined : start();
   await kubelet?.synced;
