@@ -72,7 +72,7 @@ export class ContainerRun {
     } catch (error) {
       process?.signal("SIGKILL");
       const { left } = await containment.end(clock);
-      if (left.length === 0) records.remove(key);
+      if (left.length === 0) records.remove(key, containment.record.mark);
       throw error;
     }
   }
@@ -132,7 +132,7 @@ export class ContainerRun {
     // Remaining processes would conflict with the next run, on its port or in its volume.
     const { left } = await this.#containment.end(clock);
     if (left.length > 0) this.#services.log.error({ pids: left }, "could not kill processes of a container");
-    else records.remove(recordKey(options));
+    else records.remove(recordKey(options), this.#containment.record.mark);
     await log.close();
     liveLogs.delete(path);
     const { startedAt, containerId } = this;

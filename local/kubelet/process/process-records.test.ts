@@ -3,10 +3,11 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
-import { parseStat, readProcess } from "./proc.ts";
+import { Containment } from "./containment.ts";
+import { parseStat, readProcess, startedAt } from "./proc.ts";
 import { startProcess } from "./process.ts";
 import { ProcessRecords, straysOf } from "./process-records.ts";
 
@@ -67,6 +68,48 @@ describe("the records of an earlier run", () => {
     expect(await records.killStrays(systemClock, silentLogger)).toBe(0);
     foreign.signal("SIGTERM");
     expect(await foreign.exited).toMatchObject({ signal: "SIGTERM" });
+  });
+
+  it("end the processes of each run of a container, also of one that outlived its container", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const records = await ProcessRecords.open(folder.path);
+    const key = `${randomUUID()}/main`;
+    const runs = [await sleeper(), await sleeper(), await sleeper()];
+    const marks = runs.map(({ pid }) => {
+      const mark = randomUUID();
+      records.plan(key, { program: "sleep", mark });
+      records.add(key, { pid, program: "sleep", mark });
+      return mark;
+    });
+    records.remove(key, marks[2] ?? "");
+    expect(await records.killStrays(systemClock, silentLogger)).toBe(2);
+    expect(await Promise.all(runs.slice(0, 2).map(({ exited }) => exited))).toMatchObject(
+      Array(2).fill({ signal: "SIGKILL" }),
+    );
+    runs[2]?.signal("SIGTERM");
+    expect(await runs[2]?.exited).toMatchObject({ signal: "SIGTERM" });
+  });
+
+  it("stay while the system does not end their processes, for the next start", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const records = await ProcessRecords.open(folder.path);
+    records.plan(`${randomUUID()}/main`, { program: "sleep", mark: randomUUID() });
+    const end = vi.spyOn(Containment.prototype, "end").mockResolvedValueOnce({ killed: 1, left: [4_194_303] });
+    await records.killStrays(systemClock, silentLogger);
+    expect(readdirSync(folder.path)).toHaveLength(1);
+    end.mockRestore();
+    await records.killStrays(systemClock, silentLogger);
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  it("of an earlier version, which had no mark in their names, count too", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const records = await ProcessRecords.open(folder.path, false);
+    const started = await sleeper();
+    const record = { pid: started.pid, program: "sleep", startedAt: startedAt(started.pid) };
+    writeFileSync(join(folder.path, `${randomUUID()}_main.json`), JSON.stringify(record));
+    expect(await records.killStrays(systemClock, silentLogger)).toBe(1);
+    expect(readdirSync(folder.path)).toEqual([]);
   });
 
   it("leave files that are no records where they are", async () => {

@@ -22,7 +22,8 @@ export interface ProcessRecord extends Partial<ContainmentRecord> {
 
 /**
  * Records running processes on disk. The containment of a process is recorded before the process starts, and its pid in the
- * same turn of the event loop in which it starts. So on systems with `/proc`, `kill -9` leaves no unknown orphan at any moment.
+ * same turn of the event loop in which it starts. So on systems with `/proc`, `kill -9` leaves no unknown orphan at any moment. Each run has
+ * a record of its own, until all its processes are gone: a container may run again while the system has not ended those of its former run.
  */
 export class ProcessRecords {
   readonly #directory: string;
@@ -41,33 +42,45 @@ export class ProcessRecords {
     return new ProcessRecords(directory, knowsProc, await readBootId());
   }
 
-  /** Records that a process is about to start. A record of an earlier run has ended. */
+  /** Records that a process is about to start. `key`: the UID of the Pod, a slash, and the name of the container. */
   plan(key: string, planned: Pick<ProcessRecord, "program"> & ContainmentRecord): void {
-    this.#write(key, planned);
+    this.#write(this.#file(key, planned.mark), planned);
   }
 
   /** Records that the process has started. */
   add(key: string, started: Pick<ProcessRecord, "program"> & ContainmentRecord & { readonly pid: number }): void {
     const { pid } = started;
-    this.#write(key, { ...started, ...(this.#knowsProc ? ticksOf(pid) : { startedAt: startedAt(pid) }) });
+    this.#write(this.#file(key, started.mark), {
+      ...started,
+      ...(this.#knowsProc ? ticksOf(pid) : { startedAt: startedAt(pid) }),
+    });
   }
 
-  remove(key: string): void {
-    rmSync(this.#file(key), { force: true });
+  /** All processes of the run with this mark are gone. */
+  remove(key: string, mark: string): void {
+    rmSync(this.#file(key, mark), { force: true });
   }
 
-  /** Kills the processes of an earlier run, and returns the number of processes or groups. */
+  /**
+   * Kills the processes of an earlier run, and returns the number of processes or groups. The records of those that the system does not end
+   * stay, for the next start.
+   */
   async killStrays(clock: Clock, log: Logger): Promise<number> {
     let killed = 0;
     const processes = await listProcesses();
     for (const name of await readdir(this.#directory)) {
       const file = join(this.#directory, name);
+      let isOver = true;
       if (isRecord(name)) {
         const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
         if (record) killed += this.#killGroupOf(record, processes, log);
-        if (record && record.bootId === this.#bootId) killed += await this.#endContainment(record, clock, log);
+        if (record && record.bootId === this.#bootId) {
+          const ended = await this.#endContainment(record, clock, log);
+          killed += ended.killed;
+          isOver = ended.isOver;
+        }
       }
-      if (isRecord(name) || isRecord(name.replace(newSuffix, ""))) await rm(file, { force: true });
+      if (isOver && (isRecord(name) || isRecord(name.replace(newSuffix, "")))) await rm(file, { force: true });
     }
     if (killed > 0) await clock.sleep(settleMs); // until the system has closed their ports
     return killed;
@@ -91,34 +104,37 @@ export class ProcessRecords {
   }
 
   /** Kills processes that have left their process group. */
-  async #endContainment({ program, mark, cgroup }: ProcessRecord, clock: Clock, log: Logger): Promise<number> {
-    if (mark === undefined) return 0;
+  async #endContainment(
+    { program, mark, cgroup }: ProcessRecord,
+    clock: Clock,
+    log: Logger,
+  ): Promise<{ readonly killed: number; readonly isOver: boolean }> {
+    if (mark === undefined) return { killed: 0, isOver: true };
     const { killed, left } = await Containment.find({ mark, ...(cgroup !== undefined && { cgroup }) }).end(clock);
-    if (killed > 0)
+    if (killed > 0 || left.length > 0)
       log.warn({ program, killed, left }, "killed processes outside the process group of their container");
-    return killed;
+    return { killed, isOver: left.length === 0 };
   }
 
   /** Replaces a record at once: a torn one would no longer tell of its processes. */
-  #write(key: string, record: ProcessRecord): void {
-    const file = this.#file(key);
+  #write(file: string, record: ProcessRecord): void {
     const withBoot = { ...record, ...(this.#bootId !== undefined && { bootId: this.#bootId }) };
     writeFileSync(file + newSuffix, JSON.stringify(withBoot));
     renameSync(file + newSuffix, file);
   }
 
-  #file(key: string): string {
-    return join(this.#directory, `${key.replaceAll("/", "_")}.json`);
+  #file(key: string, mark: string): string {
+    return join(this.#directory, `${key.replaceAll("/", "_")}_${mark}.json`);
   }
 }
 
 const settleMs = 50;
 const newSuffix = ".new";
 
-/** Whether `#file` makes such names, from a Pod's UID and a container's name. */
+/** Whether `#file` makes such names, from a Pod's UID, a container's name and a mark. Earlier versions had no mark in it. */
 const isRecord = (name: string): boolean => {
-  const [uid = "", ...container] = name.split("_");
-  return isUid(uid) && /^[a-z0-9-]+\.json$/.test(container.join("_"));
+  const [uid = "", ...rest] = name.split("_");
+  return isUid(uid) && /^[a-z0-9-]+(_[0-9a-f-]{36})?\.json$/.test(rest.join("_"));
 };
 
 /**
