@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { removeOrWarn } from "./disk/removals.ts";
 
@@ -17,20 +18,35 @@ export class DataDirectoryRefused extends Error {
 /** Marks a directory as one of local mode: it removes what is left over in its folders. */
 const marker = ".rouse-data";
 
+/** Marks a temporary folder that may be removed, once nobody holds its lock. */
+export const temporaryMarker = ".rouse-ephemeral";
+export const temporaryPrefix = "rouse-";
+
 /**
  * `path` undefined: a temporary folder. Only the owner may enter it: volumes and logs may hold secrets.
  *
  * @throws DataDirectoryRefused for a directory with other files.
  */
 export function openDataDirectory(path: string | undefined, log: Logger): DataDirectory {
-  if (path === undefined) {
-    const temporary = mkdtempSync(join(tmpdir(), "rouse-"));
-    return { path: temporary, [Symbol.asyncDispose]: () => removeOrWarn(temporary, log) };
-  }
+  if (path === undefined) return openTemporary(log);
   const kept = resolve(path);
   mkdirSync(kept, { recursive: true, mode: 0o700 });
   claim(kept);
   return { path: kept, [Symbol.asyncDispose]: async () => {} };
+}
+
+function openTemporary(log: Logger): DataDirectory {
+  const path = mkdtempSync(join(tmpdir(), temporaryPrefix));
+  const lock = lockDataDir(path);
+  // After the lock: whoever sees the marker and gets the lock knows that this process has ended.
+  writeFileSync(join(path, temporaryMarker), "a temporary folder of local mode, which it removes\n");
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      await removeOrWarn(path, log);
+      lock[Symbol.dispose]();
+    },
+  };
 }
 
 function claim(directory: string): void {

@@ -17,6 +17,7 @@ import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { aborted, firstFailure } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import { endAbandonedRuns } from "./abandoned-runs.ts";
 import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
 import { openDataDirectory } from "./data-directory.ts";
@@ -71,6 +72,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
 
   const podLogs = new LateBoundPodLogs();
   await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });
+  await using _abandoned = await endAbandonedRuns({ clock, log });
   const connection = connectionFor({ server: api.url, token: credentials.token, ca: credentials.authority });
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
   await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: dependencies.environment });
