@@ -14,6 +14,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { Removals } from "../disk/removals.ts";
 import type { ContainerLog } from "./container/container-log.ts";
 import { inheritedEnvironment } from "./environment/container-environment.ts";
+import { LaunchMemory } from "./environment/launch-memory.ts";
 import { registerNode } from "./node/node-object.ts";
 import { startOrphanCollector } from "./node/orphaned-pods.ts";
 import { podsPerNodeMax } from "./node/schedule.ts";
@@ -40,6 +41,8 @@ export interface KubeletOptions {
   readonly podNetwork?: string;
   /** How many Pods that have not ended the node takes. */
   readonly podsMax?: number;
+  /** What the arguments and environments of all containers may take. */
+  readonly launchBytesMax?: number;
 }
 
 export interface Kubelet extends Running {
@@ -79,7 +82,9 @@ export function startKubelet(options: KubeletOptions): Kubelet {
     const records = await ProcessRecords.open(directories.processes);
     // Before anything starts: the remains of an earlier run would occupy addresses and volumes.
     await records.killStrays(clock, log);
-    await runNode(options, { directories, liveLogs, records, addresses: new PodAddresses(range) }, signal, (ready) => {
+    const launchMemory = new LaunchMemory(options.launchBytesMax);
+    const parts = { directories, liveLogs, records, launchMemory, addresses: new PodAddresses(range) };
+    await runNode(options, parts, signal, (ready) => {
       pods = ready;
       synced.resolve();
     });
@@ -100,6 +105,7 @@ interface NodeParts {
   readonly directories: Directories;
   readonly liveLogs: Map<string, ContainerLog>;
   readonly records: ProcessRecords;
+  readonly launchMemory: LaunchMemory;
   readonly addresses: PodAddresses;
 }
 

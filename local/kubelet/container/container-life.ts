@@ -32,6 +32,12 @@ export interface ContainerLifeOptions {
   readonly recordEvent: (type: "Normal" | "Warning", reason: string, note: string) => void;
 }
 
+interface PreparedLaunch {
+  readonly launch: Launch;
+  /** Its part of the memory for launches; to dispose once its run has ended. */
+  readonly held: Disposable;
+}
+
 // As the kubelet, retry every few seconds.
 const retryStartMs = 2_000;
 
@@ -77,9 +83,11 @@ export class ContainerLife {
       const ended = state?.terminated;
       if (ended && !shouldRestart(this.#options.restartPolicy, ended.exitCode)) return;
       if (ended) await this.#backOff(ended);
-      const launch = await this.#prepare();
-      if (!launch || signal.aborted) return;
-      const end = await this.#runOnce(launch);
+      const prepared = await this.#prepare();
+      if (!prepared) return;
+      using _held = prepared.held;
+      if (signal.aborted) return;
+      const end = await this.#runOnce(prepared.launch);
       this.#ends = countEnd(this.#ends, ranMs(end));
       this.#set({ state: { terminated: end }, ready: false, started: false });
     }
@@ -111,12 +119,13 @@ export class ContainerLife {
   }
 
   /** The launch of the next run, once its requirements exist; undefined if the container is stopped before that. */
-  async #prepare(): Promise<Launch | undefined> {
+  async #prepare(): Promise<PreparedLaunch | undefined> {
     const { prepare, services, recordEvent } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        return await prepare(signal);
+        const launch = await prepare(signal);
+        return { launch, held: services.launchMemory.hold(launch) };
       } catch (error) {
         if (signal.aborted) return undefined;
         const reason = error instanceof StartRefused ? error.reason : "CreateContainerError";

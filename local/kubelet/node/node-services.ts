@@ -7,6 +7,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { Removals } from "../../disk/removals.ts";
 import type { ContainerLog } from "../container/container-log.ts";
 import type { Environment } from "../environment/container-environment.ts";
+import type { LaunchMemory } from "../environment/launch-memory.ts";
 import type { PodAddresses } from "../pod/pod-address.ts";
 import type { EveryAddressWatch } from "../process/every-address-watch.ts";
 import type { ProcessRecords } from "../process/process-records.ts";
@@ -23,6 +24,7 @@ export interface NodeServices {
   readonly links: Store<Service, "namespace">;
   readonly directories: Directories;
   readonly records: ProcessRecords;
+  readonly launchMemory: LaunchMemory;
   readonly watch: EveryAddressWatch;
   readonly addresses: PodAddresses;
   readonly volumes: Volumes;

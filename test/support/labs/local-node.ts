@@ -41,6 +41,8 @@ export async function openLocalNode(
     readonly started?: boolean;
     /** How many Pods the node takes. */
     readonly podsMax?: number;
+    /** What the arguments and environments of all its containers may take. */
+    readonly launchBytesMax?: number;
     /** Returns the client of the runtime. */
     readonly clientOf?: (client: KubeClient) => KubeClient;
   } = {},
@@ -56,6 +58,7 @@ export async function openLocalNode(
       dataDir,
       environment: options.environment ?? { PATH: testPath },
       ...(options.podsMax !== undefined && { podsMax: options.podsMax }),
+      ...(options.launchBytesMax !== undefined && { launchBytesMax: options.launchBytesMax }),
     });
   let kubelet = options.started === false ? undefined : start();
   await kubelet?.synced;
