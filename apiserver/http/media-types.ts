@@ -1,6 +1,6 @@
-import { parseDocument } from "yaml";
 import { decodeObject } from "../protobuf/decode-object.ts";
 import { badRequest, notAcceptable, unsupportedMediaType } from "../status-errors.ts";
+import { parseYamlText } from "./yaml-body.ts";
 
 const json = "application/json";
 const yaml = "application/yaml";
@@ -88,29 +88,6 @@ function parseProtobuf(bytes: Buffer): unknown {
 /** The value of a patch, which is JSON for every patch type. */
 export function parsePatchBody(bytes: Buffer): unknown {
   return parseText(JSON.parse, bytes);
-}
-
-// Aliases can expand a small text to a huge value; no object needs more than a few. The last of equal keys counts, as in JSON: the
-// library would compare each key with all others, which takes minutes for a body of 2 MB.
-// It would also quote the line of each error, which takes minutes for a long line with many errors.
-function parseYamlText(text: string): unknown {
-  const document = withoutStacks(() =>
-    parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: "error" }),
-  );
-  const [error] = document.errors;
-  if (error) throw new Error(`${error.message} at line ${text.slice(0, error.pos[0]).split("\n").length}`);
-  return document.toJS({ maxAliasCount: 100 });
-}
-
-/** The library makes an error for each fault of a text. The stacks of a million errors take ten times as long as the rest. */
-function withoutStacks<T>(work: () => T): T {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return work();
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
 }
 
 function parseText(parse: (text: string) => unknown, bytes: Buffer): unknown {
