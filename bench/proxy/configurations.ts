@@ -55,15 +55,18 @@ http {
   map_hash_bucket_size 128;
   ${upstreams}
   ${upstream("streams", ports.streams, 1_024)}
+  ${upstream("calls", ports.calls, 1_024)}
   map $host $named {
     default h0;
     ${names}
   }
   server {
     listen 127.0.0.1:${ports.proxy} backlog=4096;
+    listen 127.0.0.1:${ports.proxyHttp2} http2 backlog=4096;
     location / { proxy_pass http://$named; }
     location /up { proxy_pass http://streams; }
     location /chunked { proxy_pass http://streams; }
+    location /bench.Calls/ { grpc_pass grpc://calls; }
     location /ws {
       proxy_pass http://streams;
       proxy_set_header Connection "Upgrade";
@@ -101,14 +104,18 @@ defaults
   timeout tunnel 1h
 frontend proxy
   bind 127.0.0.1:${ports.proxy}
+  bind 127.0.0.1:${ports.proxyHttp2} proto h2
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   http-request set-header X-Forwarded-Proto http
   use_backend streams if { path_beg /up /chunked /ws }
+  use_backend calls if { path_beg /bench.Calls/ }
   use_backend held if { path_beg /held }
   use_backend %[req.hdr(host),field(3,-),field(1,.),regsub(^s,h)] if { req.hdr(host) -m beg ${ports.files}-- }
   default_backend h0
 backend held
   server s 127.0.0.1:${ports.held} maxconn 256
+backend calls
+  server s 127.0.0.1:${ports.calls} proto h2
 backend streams
   server s 127.0.0.1:${ports.streams}
 ${backends}

@@ -6,8 +6,10 @@ import { parseArgs } from "node:util";
 import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";
 import { cpuTimeOf } from "../../test/programs/process-cost.ts";
 import { heldMax, measureHeld } from "./held.ts";
+import { http2Loads, runHttp2Load } from "./http2-load.ts";
 import { measureLatency } from "./latency.ts";
-import { type Load, runLoad } from "./load.ts";
+import { type Load, type LoadResult, runLoad } from "./load.ts";
+import { ports } from "./ports.ts";
 import { runRawClient } from "./raw-client-process.ts";
 import { type ConnectDeps, type Running, startBackends, startWorld, subjects } from "./subjects.ts";
 import { type Measurement, report } from "./table.ts";
@@ -44,11 +46,15 @@ const loads: Readonly<Record<string, Load>> = {
   "new connections": { path: "/", connections: 64, newConnections: true },
   "1000 hosts": { path: "/", connections: 64, manyHosts: true },
 };
-const scenarios = [...Object.keys(loads), "WebSocket echo", latency, held].filter(
+const scenarios = [...Object.keys(loads), "WebSocket echo", latency, held, ...Object.keys(http2Loads)].filter(
   (name) => values.only === undefined || values.only.split(",").some((each) => name.includes(each)),
 );
 /** nginx has a request queue only in its commercial edition. Here it opens a connection for each request, and holds none. */
 const holdsNothing = new Set(["nginx"]);
+/** The port of each proxy that speaks HTTP/2. */
+const http2Ports: Readonly<Record<string, number>> = {
+  ...{ rouse: ports.proxy, before: ports.proxy, nginx: ports.proxyHttp2, haproxy: ports.proxyHttp2 },
+};
 const { env: environment } = process;
 const cacheDirectory = defaultCacheDirectory(environment);
 const k6 = scenarios.includes(latency) ? await findK6() : undefined;
@@ -83,13 +89,16 @@ async function findK6(): Promise<string | undefined> {
 
 type Measured = readonly [scenario: string, Omit<Measurement, "scenario" | "proxy">];
 
-/** All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. */
+/**
+ * All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. For HTTP/2, which
+ * is off by default, it is restarted too.
+ */
 async function measureAll(
   proxy: string,
-  start: (more: Pick<ConnectDeps, "held">) => Promise<Running>,
+  start: (more: Pick<ConnectDeps, "held" | "http2">) => Promise<Running>,
 ): Promise<readonly Measured[]> {
   const measured: Measured[] = [];
-  const others = scenarios.filter((name) => name !== held);
+  const others = scenarios.filter((name) => name !== held && !http2Loads[name]);
   if (others.length > 0) {
     await using subject = await start({});
     for (const scenario of others) measured.push([scenario, await measure(scenario, subject)]);
@@ -97,6 +106,17 @@ async function measureAll(
   if (scenarios.includes(held) && !holdsNothing.has(proxy)) {
     await using subject = await start({ held: heldLimit });
     measured.push([held, await measureHeld(proxy, subject, directory)]);
+  }
+  const port = http2Ports[proxy];
+  const ofHttp2 = scenarios.flatMap((name) => (http2Loads[name] ? [[name, http2Loads[name]] as const] : []));
+  if (port !== undefined && ofHttp2.length > 0) {
+    await using subject = await start({ http2: true });
+    for (const [scenario, load] of ofHttp2) {
+      measured.push([
+        scenario,
+        await measureLoad(subject, (time) => runHttp2Load(load, { seconds: time, directory, port })),
+      ]);
+    }
   }
   return measured;
 }
@@ -107,9 +127,17 @@ async function measure(scenario: string, { pid }: Running): Promise<Omit<Measure
     return { p50, p99, failures: missed };
   }
   const load = loads[scenario];
-  if (load) await runLoad(load, warmSeconds, directory);
+  return measureLoad({ pid }, load && ((time) => runLoad(load, time, directory)));
+}
+
+/** The proxy is warmed by the load before. Without one it is the echo of WebSockets. */
+async function measureLoad(
+  { pid }: Pick<Running, "pid">,
+  load: ((seconds: number) => Promise<LoadResult>) | undefined,
+): Promise<Omit<Measurement, "scenario" | "proxy">> {
+  await load?.(warmSeconds);
   const before = cpuTimeOf(pid);
-  const { count, took, failures } = load ? await runMeasured(load) : await echo();
+  const { requests: count, seconds: took, failures } = load ? await load(seconds) : await echo();
   const after = cpuTimeOf(pid);
   const cpuSeconds = after.all - before.all;
   return {
@@ -121,12 +149,7 @@ async function measure(scenario: string, { pid }: Running): Promise<Omit<Measure
   };
 }
 
-async function runMeasured(load: Load) {
-  const { requests: count, seconds: took, failures } = await runLoad(load, seconds, directory);
-  return { count, took, failures };
-}
-
-async function echo() {
-  const { messages: count, seconds: took } = await runRawClient("echo", seconds);
-  return { count, took, failures: 0 };
+async function echo(): Promise<LoadResult> {
+  const { messages: requests, seconds: took } = await runRawClient("echo", seconds);
+  return { requests, seconds: took, failures: 0 };
 }

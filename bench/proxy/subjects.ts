@@ -23,6 +23,8 @@ export interface ConnectDeps {
   readonly api: string;
   /** The number of requests that one sandbox must be able to hold; absent: the activator's default. */
   readonly held?: number;
+  /** The activator accepts HTTP/2. */
+  readonly http2?: boolean;
 }
 
 const ownTree = join(import.meta.dirname, "..", "..");
@@ -53,6 +55,7 @@ export async function startBackends(directory: string): Promise<AsyncDisposable>
   const started = new AsyncDisposableStack();
   started.use(await startNginx(directory, "backend", nginxBackend(directory), { core: cores.rest, port: ports.files }));
   started.use(await startNode(directory, { program: "streams-backend.ts", core: cores.rest, port: ports.streams }));
+  started.use(await startNode(directory, { program: "calls-backend.ts", core: cores.rest, port: ports.calls }));
   return started;
 }
 
@@ -67,13 +70,14 @@ export async function startWorld(): Promise<Running & { readonly url: string }> 
 }
 
 /** With its defaults, but for the addresses of this measurement and the number of held requests. */
-function startActivator({ directory, api, held }: ConnectDeps, tree: string): Promise<Running> {
+function startActivator({ directory, api, held, http2 }: ConnectDeps, tree: string): Promise<Running> {
   const heldLimits = ["--held-max-total", "--held-max-per-namespace", "--held-max-per-sandbox"];
   const flags = [
     `--kubeconfig=${writeKubeconfig(directory, api)}`,
     `--http-bind-address=127.0.0.1:${ports.proxy}`,
     `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
     ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
+    ...(http2 ? ["--http2"] : []),
     ...(held === undefined ? [] : heldLimits.map((flag) => `${flag}=${held}`)),
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { LoadResult } from "./load.ts";
+import { callPaths, hostOf, messageOf, ports } from "./ports.ts";
+import { cores } from "./subjects.ts";
+
+const run = promisify(execFile);
+
+/** The parameters of h2load. */
+export interface Http2Load {
+  readonly path: string;
+  readonly connections: number;
+  /** At a time, on each connection. */
+  readonly streams: number;
+}
+
+export const http2Loads: Readonly<Record<string, Http2Load>> = {
+  "HTTP/2 GET, 1 connection of 100 streams": { path: "/", connections: 1, streams: 100 },
+  "HTTP/2 GET, 50 connections of 10 streams": { path: "/", connections: 50, streams: 10 },
+  "gRPC, one message": { path: callPaths.unary, connections: 10, streams: 10 },
+  "gRPC, 16 messages of 1 KB down": { path: callPaths.stream, connections: 10, streams: 10 },
+};
+
+/** Runs h2load on the core that the proxy does not use. `port`: where the proxy speaks HTTP/2 in clear text. */
+export async function runHttp2Load(
+  { path, connections, streams }: Http2Load,
+  { seconds, directory, port }: { readonly seconds: number; readonly directory: string; readonly port: number },
+): Promise<LoadResult> {
+  const isCall = path !== "/";
+  const message = join(directory, "call");
+  writeFileSync(message, messageOf(16));
+  const fields = [
+    `:authority: ${hostOf(isCall ? ports.calls : ports.files)}`,
+    ...(isCall ? ["content-type: application/grpc", "te: trailers"] : []),
+  ];
+  const flags = [
+    ...["-t1", `-c${connections}`, `-m${streams}`, `-D${seconds}`],
+    ...fields.flatMap((field) => ["-H", field]),
+    ...(isCall ? ["-d", message] : []),
+    `http://127.0.0.1:${port}${path}`,
+  ];
+  const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flags]);
+  return readReport(stdout, seconds);
+}
+
+/** @throws Error if h2load says something else. */
+function readReport(text: string, seconds: number): LoadResult {
+  const counts = /^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout$/m.exec(text);
+  const statuses = /^status codes: (\d+) 2xx/m.exec(text);
+  if (!counts || !statuses) throw new Error(`h2load says: ${text}`);
+  const [requests = 0, failed = 0] = counts.slice(1).map(Number);
+  // It counts those that were in flight at the end as no failures.
+  return { requests, seconds, failures: failed + Math.max(0, requests - Number(statuses[1])) };
+}
