@@ -71,6 +71,7 @@ export class Client {
         return this.#complain(await this.#talk(session));
       case "webSockets":
       case "calls":
+      case "webCalls":
         return this.#complain(await this.#streamTalks(session));
       case "crowd":
         findings.count("connections of crowds", session.visits.length);

@@ -20,8 +20,8 @@ it("no two exchanges or conversations have the same number", () => {
   const ids = [...sessionsOf(5), ...sessionsOf(5, 1)].flatMap((session) => {
     if (session.kind === "http") return session.exchanges.map(({ id }) => id);
     if (session.kind === "http2") return session.streams.map(({ exchange }) => exchange.id);
-    if (session.kind === "webSockets" || session.kind === "calls") return session.talks.map(({ id }) => id);
-    return session.kind === "talk" ? [session.talk.id] : [];
+    if (session.kind === "talk") return [session.talk.id];
+    return "talks" in session ? session.talks.map(({ id }) => id) : [];
   });
   expect(new Set(ids).size).toBe(ids.length);
 });
@@ -41,6 +41,7 @@ it("has sandboxes that answer first and then read all, whose clients may wait fo
 
 it("has every kind of session except the omitted ones", () => {
   const kindsOf = (sessions: readonly Session[]) => new Set(sessions.map(({ kind }) => kind));
-  expect(kindsOf(sessionsOf(5))).toEqual(new Set(["http", "talk", "crowd", "silent", "http2", "webSockets", "calls"]));
+  const streams = ["http2", "webSockets", "calls", "webCalls"];
+  expect(kindsOf(sessionsOf(5))).toEqual(new Set(["http", "talk", "crowd", "silent", ...streams]));
   expect(kindsOf(sessionsOf(5, 0, new Set<Kind>(["http"])))).toEqual(new Set(["http"]));
 });

@@ -1,7 +1,7 @@
 import { seededRandom } from "../support/seeded-random.ts";
 import { crowded, ExchangeGenerator, framesOf } from "./generate-exchange.ts";
 import { http2Session, linkOf } from "./http2/generate.ts";
-import { callsSession } from "./http2/generate-calls.ts";
+import { callsSession, webCallsSession } from "./http2/generate-calls.ts";
 import {
   type AnswerPlan,
   type CrowdSession,
@@ -43,7 +43,7 @@ export class Generator {
     this.#session += 1;
     const draw = new Draw(seededRandom(scatter(scatter(this.#seed) + this.#client * 65_537 + this.#session)));
     for (;;) {
-      const session = this.#choose(draw, draw.random.below(170));
+      const session = this.#choose(draw, draw.random.below(190));
       if (session) return session;
     }
   }
@@ -64,7 +64,8 @@ export class Generator {
     if (choice < 130) return has("http2") ? http2Session(draw, this.#exchanges, this.#kinds) : undefined;
     if (choice < 138) return has("websocket") ? this.#webSocket(draw) : undefined;
     if (choice < 150) return has("websocket") ? this.#webSockets(draw) : undefined;
-    return has("grpc") ? callsSession(draw, () => this.#nextId(), this.#kinds) : undefined;
+    if (choice < 170) return has("grpc") ? callsSession(draw, () => this.#nextId(), this.#kinds) : undefined;
+    return has("grpcWeb") ? webCallsSession(draw, () => this.#nextId(), this.#kinds) : undefined;
   }
 
   /** Many small exchanges on one connection, to all kinds of programs. */

@@ -16,11 +16,12 @@ export const kinds = [
   "http2",
   "websocket",
   "grpc",
+  "grpcWeb",
 ] as const;
 export type Kind = (typeof kinds)[number];
 
 /** Kinds that are omitted unless they are asked for: what they find is not all mended yet. */
-export const kindsOnRequest: ReadonlySet<Kind> = new Set<Kind>(["http2", "websocket", "grpc"]);
+export const kindsOnRequest: ReadonlySet<Kind> = new Set<Kind>(["http2", "websocket", "grpc", "grpcWeb"]);
 
 /** What a sandbox does after its answer, or within it. */
 export type AnswerEnding =
@@ -114,6 +115,16 @@ export interface CallPlan {
   readonly resetCode: number;
   /** What becomes of the connection of the program when the call begins. */
   readonly connection: "keep" | "goaway" | "reset";
+  /** The client calls it by gRPC-Web. */
+  readonly web?: WebPlan;
+}
+
+/** The form of a call of gRPC-Web. */
+export interface WebPlan {
+  /** Its messages are in base64, both ways. */
+  readonly isText: boolean;
+  /** Over HTTP/1.1 the length of the request is announced. */
+  readonly sendsLength: boolean;
 }
 
 /** A conversation in both directions: after a 101, on a TCP connection to a sandbox, or on a stream of HTTP/2. */
@@ -179,9 +190,11 @@ export interface Http2Session {
 
 export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
 
-/** WebSockets, or calls of gRPC, over one connection of HTTP/2. */
+/** WebSockets, or calls of gRPC or gRPC-Web, over one connection of HTTP/2. */
 export interface StreamTalksSession {
-  readonly kind: "webSockets" | "calls";
+  readonly kind: "webSockets" | "calls" | "webCalls";
+  /** The calls are sent over HTTP/1.1, each on a connection of its own. */
+  readonly byHttp1?: boolean;
   /** The number of streams that are open at a time. */
   readonly depth: number;
   readonly tls: boolean;

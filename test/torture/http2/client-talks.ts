@@ -1,8 +1,11 @@
+import type { Duplex } from "node:stream";
 import { type TalkSeen, talkerOf, unheard } from "../client-talk.ts";
 import { closed, readAtPace, watchEnding } from "../link.ts";
-import type { StreamTalksSession, TalkPlan } from "../plan.ts";
+import type { CallPlan, StreamTalksSession, TalkPlan } from "../plan.ts";
 import { grpcPort } from "../sandboxes.ts";
-import { dialHttp2, type World } from "../world.ts";
+import { CallStream } from "../talk/call-stream.ts";
+import { messageHeadBytes } from "../talk/message-framing.ts";
+import { dialHttp2, dialPlain, dialTls, type World } from "../world.ts";
 import { FrameConnection } from "./frame-connection.ts";
 import { type Fields, fieldOf } from "./hpack.ts";
 
@@ -27,9 +30,10 @@ export interface StreamTalksSeen {
   readonly broken: string | undefined;
 }
 
-/** Conversations over one connection of HTTP/2: WebSockets (RFC 8441), or calls of gRPC. */
+/** Conversations over one connection of HTTP/2: WebSockets (RFC 8441), or calls of gRPC or gRPC-Web. */
 export async function converseByStreams(session: StreamTalksSession, world: World): Promise<StreamTalksSeen> {
   for (const talk of session.talks) world.ledger.open(talk);
+  if (session.byHttp1) return converseByHttp1(session, world);
   const connection = dialHttp2(session.tls, world);
   const { socket } = connection;
   const talks = session.talks.map(unseen);
@@ -42,7 +46,8 @@ export async function converseByStreams(session: StreamTalksSession, world: Worl
   const rest = session.talks.map((talk, index) => ({ talk, seen: talks[index] ?? unseen(talk) }));
   const next = async (): Promise<void> => {
     for (let each = rest.shift(); each && socket.writable; each = rest.shift()) {
-      await have(each.talk, frames, each.seen);
+      const { talk, seen } = each;
+      await have(talk, () => frames.open(talk.call ? callHeadOf(talk, talk.call) : headOf(talk), false), seen);
     }
   };
   await Promise.all(Array.from({ length: session.depth }, next));
@@ -52,11 +57,58 @@ export async function converseByStreams(session: StreamTalksSession, world: Worl
   return { talks, broken: frames.broken };
 }
 
+/** Calls over HTTP/1.1, each on its own connection. */
+async function converseByHttp1(session: StreamTalksSession, world: World): Promise<StreamTalksSeen> {
+  const talks = session.talks.map(unseen);
+  const rest = [...session.talks.entries()];
+  const broken: (string | undefined)[] = [];
+  const next = async (): Promise<void> => {
+    for (let each = rest.shift(); each; each = rest.shift()) {
+      const [index, talk] = each;
+      const seen = talks[index] ?? unseen(talk);
+      const connection = session.tls ? dialTls(world) : dialPlain(world.http);
+      using _watched = world.progress.watch(connection.socket, (state) => {
+        seen.stuck = state;
+        connection.cut();
+      });
+      const stream = new CallStream(connection, lengthOf(talk));
+      await have(
+        talk,
+        () => {
+          stream.sendHead(`/t/${talk.id}`, talk.call ? callFieldsOf(talk, talk.call) : []);
+          return stream;
+        },
+        seen,
+      );
+      await closed(connection.socket);
+      seen.late = connection.isLate();
+      broken.push(stream.broken);
+    }
+  };
+  await Promise.all(Array.from({ length: session.depth }, next));
+  return { talks, broken: broken.find((each) => each !== undefined) };
+}
+
+/** The length of the request, if it is announced. Padding within base64 depends on what is written at a time. */
+function lengthOf({ client, frames, call }: TalkPlan): number | undefined {
+  if (!frames || !call?.web?.sendsLength || call.web.isText) return undefined;
+  return client.bytes + Math.ceil(client.bytes / frames.client.bytes) * messageHeadBytes;
+}
+
+/** What carries a conversation. */
+interface TalkStream extends Duplex {
+  onHead: (fields: Fields, isLast: boolean) => void;
+  onTrailers: (fields: Fields) => void;
+  /** The code of the reset of the other side. */
+  readonly resetCode: number | undefined;
+  cut(): void;
+}
+
 /** Resolves once the stream is closed. */
-async function have(talk: TalkPlan, frames: FrameConnection, seen: StreamTalkSeen): Promise<void> {
+async function have(talk: TalkPlan, open: () => TalkStream, seen: StreamTalkSeen): Promise<void> {
   seen.asked = true;
   const startMs = performance.now();
-  const stream = frames.open(talk.call ? callHeadOf(talk, talk.call.deadlineMs) : headOf(talk), false);
+  const stream = open();
   const ends = watchEnding(stream);
   const talker = talkerOf(talk, { socket: stream, cut: () => stream.cut() }, seen);
   stream.onHead = (fields) => {
@@ -78,6 +130,16 @@ async function have(talk: TalkPlan, frames: FrameConnection, seen: StreamTalkSee
   seen.ending = ends.ending === "ended" ? "ended" : "broken";
   seen.resetCode = stream.resetCode;
   seen.tookMs = performance.now() - startMs;
+  if (talk.call?.web && seen.heard.closing) noteEnd(trailersIn(seen.heard.closing), seen);
+}
+
+/** The trailers in the last message of gRPC-Web: lines, as in HTTP/1.1. */
+function trailersIn(payload: Buffer): Fields {
+  const lines = payload.toString("latin1").split("\r\n").filter(Boolean);
+  return lines.map((line) => {
+    const colon = line.indexOf(":");
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+  });
 }
 
 function noteEnd(fields: Fields, seen: StreamTalkSeen): void {
@@ -94,25 +156,30 @@ export const unseen = (talk: TalkPlan): StreamTalkSeen => ({
   ...{ resetCode: undefined, tookMs: 0 },
 });
 
-const commonOf = ({ id, sandbox }: TalkPlan): Fields => [
+const commonOf = ({ id }: TalkPlan): Fields => [
   [":scheme", "http"],
   [":authority", "torture.test"],
   [":path", `/t/${id}`],
-  ["x-sandbox-id", sandbox],
 ];
 
 const headOf = (talk: TalkPlan): Fields => [
   [":method", "CONNECT"],
   [":protocol", "websocket"],
   ...commonOf(talk),
+  ["x-sandbox-id", talk.sandbox],
   ["sec-websocket-version", "13"],
 ];
 
-const callHeadOf = (talk: TalkPlan, deadlineMs: number | undefined): Fields => [
+const callHeadOf = (talk: TalkPlan, call: CallPlan): Fields => [
   [":method", "POST"],
   ...commonOf(talk),
+  ...callFieldsOf(talk, call),
+];
+
+const callFieldsOf = ({ sandbox }: TalkPlan, { web, deadlineMs }: CallPlan): Fields => [
+  ["x-sandbox-id", sandbox],
   ["x-sandbox-port", String(grpcPort)],
-  ["content-type", "application/grpc"],
-  ["te", "trailers"],
+  ["content-type", web ? `application/grpc-web${web.isText ? "-text" : ""}` : "application/grpc"],
+  ...(web ? [] : ([["te", "trailers"]] as const)),
   ...(deadlineMs === undefined ? [] : ([["grpc-timeout", `${deadlineMs}m`]] as const)),
 ];

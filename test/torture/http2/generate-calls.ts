@@ -6,9 +6,26 @@ import { linkOf } from "./generate.ts";
 
 /** Calls of gRPC over one connection. */
 export function callsSession(draw: Draw, nextId: () => number, chosen: ReadonlySet<Kind>): StreamTalksSession {
+  return sessionOf(draw, nextId, { chosen, shapes });
+}
+
+/** Calls of gRPC-Web. Its clients have sent all before they expect an answer. */
+export function webCallsSession(draw: Draw, nextId: () => number, chosen: ReadonlySet<Kind>): StreamTalksSession {
+  const session = sessionOf(draw, nextId, { chosen, shapes: shapes.slice(0, 3) });
+  const talks = session.talks.map((talk) => {
+    const web = { isText: draw.chance(50), sendsLength: draw.chance(60) };
+    return { ...talk, ...(talk.call && { call: { ...talk.call, web } }) };
+  });
+  const byHttp1 = draw.chance(50);
+  // Each call has its own connection then.
+  return { ...session, kind: "webCalls", byHttp1, depth: byHttp1 ? Math.min(session.depth, 12) : session.depth, talks };
+}
+
+function sessionOf(draw: Draw, nextId: () => number, options: Omit<CallOptions, "isShort">): StreamTalksSession {
+  const { chosen } = options;
   const isCrowd = draw.chance(15);
   const count = isCrowd ? draw.between(40, 150) : draw.between(1, 12);
-  const talks = Array.from({ length: count }, () => callOf(draw, nextId(), { isShort: isCrowd, chosen }));
+  const talks = Array.from({ length: count }, () => callOf(draw, nextId(), { ...options, isShort: isCrowd }));
   const bytesMax = Math.max(...talks.map(({ pod }) => pod.bytes));
   return {
     kind: "calls",
@@ -19,8 +36,11 @@ export function callsSession(draw: Draw, nextId: () => number, chosen: ReadonlyS
   };
 }
 
-/** Who ends when, in each of the shapes of calls. */
-const shapes: readonly (readonly [client: LastWord, pod: LastWord, answers: CallPlan["answers"]])[] = [
+/** Who ends when. */
+type Shape = readonly [client: LastWord, pod: LastWord, answers: CallPlan["answers"]];
+
+/** The shapes of calls. In the first three the client sends all without waiting, and the program ends behind that. */
+const shapes: readonly Shape[] = [
   ["sent", "sent", "after"],
   ["sent", "sent", "after"],
   ["sent", "heardEnd", "atOnce"],
@@ -33,9 +53,10 @@ const shapes: readonly (readonly [client: LastWord, pod: LastWord, answers: Call
 interface CallOptions {
   readonly isShort: boolean;
   readonly chosen: ReadonlySet<Kind>;
+  readonly shapes: readonly Shape[];
 }
 
-function callOf(draw: Draw, id: number, { isShort, chosen }: CallOptions): TalkPlan {
+function callOf(draw: Draw, id: number, { isShort, chosen, shapes }: CallOptions): TalkPlan {
   const sandbox = draw.random.oneOf(draw.chance(55) ? steady : rude);
   if (!isShort && chosen.has("sleep") && draw.chance(8)) return sleepyCall(draw, id);
   const isRude = rude.includes(sandbox);

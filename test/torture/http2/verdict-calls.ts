@@ -23,7 +23,7 @@ export function judgeCall(
   const found: Complaint[] = [];
   const { talk, call, session } = plan;
   const sent = describe(talk, call, session);
-  const name = `gRPC${session.tls ? " over TLS" : ""}`;
+  const name = `gRPC${nameOf(call, session)}${session.tls ? " over TLS" : ""}`;
   const add: Add = (what, expected, came) => found.push({ what: `${name}: ${what}`, sent, expected, came });
   judgeAlways(talk, seen, account, add);
   if (activatorEnded || (seen.late && account.times === 0)) return found;
@@ -35,7 +35,7 @@ export function judgeCall(
 
 /** What must hold even if the call was cut. */
 function judgeAlways({ id, client, pod, call }: TalkPlan, seen: StreamTalkSeen, account: Account, add: Add): void {
-  const { down, heard, answerOf, endOf, grpcStatus } = seen;
+  const { down, heard, answerOf, endOf, grpcStatus, ending, status } = seen;
   if (down.wrong) add("wrong bytes to the client", `${pod.bytes} right bytes`, describeWrong(down));
   if (account.up.wrong) add("wrong bytes to the sandbox", `${client.bytes} right bytes`, describeWrong(account.up));
   if (account.times > 1) add("it reached the sandbox twice", "once", `${account.times} times`);
@@ -46,6 +46,9 @@ function judgeAlways({ id, client, pod, call }: TalkPlan, seen: StreamTalkSeen, 
     if (told !== undefined && Number(told) !== id) add("another call", String(id), told);
   }
   const came = describeSeen(seen, account);
+  if (call?.web && ending === "ended" && status === 101 && (grpcStatus === undefined || !heard.isBetween)) {
+    add("an end without a last message", "trailers or a cut", came);
+  }
   if (account.upEnded && account.up.length < client.bytes)
     add("an incomplete request that looks complete", `${client.bytes} bytes or a reset`, came);
   const isOk = grpcStatus === 0 || grpcStatus === call?.status;
@@ -59,7 +62,9 @@ function isExcused(talk: TalkPlan, call: CallPlan, seen: StreamTalkSeen, account
   const { grpcStatus, endOf, resetCode, tookMs, ending } = seen;
   if (endOf !== undefined && ending === "ended") return false; // the program's own end
   const isLate = call.deadlineMs !== undefined && tookMs >= call.deadlineMs;
-  if (isLate && grpcStatus === deadlineExceeded) return true;
+  // A call of gRPC-Web whose time is over within a message is cut.
+  const isCut = call.web !== undefined && grpcStatus === undefined && ending !== "ended";
+  if (isLate && (grpcStatus === deadlineExceeded || isCut)) return true;
   const isRude = rude.includes(talk.sandbox);
   if (resetCode === refusedStream && grpcStatus === undefined) return isRude && (account.reset || account.times === 0);
   // A program that ends its connection: the call was on its way.
@@ -86,6 +91,11 @@ function describeSeen(seen: StreamTalkSeen, account: Account): string {
     `of gRPC ${grpcStatus} (${reason}), reset ${resetCode}; to the sandbox ${account.up.length} bytes, ` +
     `${account.upEnded ? "then the end" : "no end"}, ${account.times} times; its stream: ${account.lost ?? "open"}`
   );
+}
+
+function nameOf({ web }: CallPlan, { byHttp1 }: StreamTalksSession): string {
+  if (!web) return "";
+  return `-Web${web.isText ? " in base64" : ""}${byHttp1 ? " by HTTP/1.1" : ""}`;
 }
 
 function describe(talk: TalkPlan, call: CallPlan, { depth, talks, link, tls }: StreamTalksSession): string {

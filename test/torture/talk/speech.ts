@@ -1,6 +1,7 @@
 import { bytesOf, downStream, upStream } from "../bytes.ts";
 import type { TalkPlan } from "../plan.ts";
-import { messageFraming, parseMessage } from "./message-framing.ts";
+import { Base64Speech } from "./base64-speech.ts";
+import { messageFraming, parseMessage, parseWebMessage } from "./message-framing.ts";
 import { webSocketFraming } from "./web-socket-framing.ts";
 
 /** How one side of a conversation writes its bytes, and reads those of the other side. */
@@ -15,6 +16,10 @@ export interface Speech {
   readonly broken: string | undefined;
   /** The other side has said that it ends: the code of its close frame. */
   readonly closeCode: number | undefined;
+  /** The payload of the frame with which the other side has ended; undefined: no such frame. */
+  readonly closing: Buffer | undefined;
+  /** What has arrived ends behind a frame, not within one. */
+  readonly isBetween: boolean;
 }
 
 /** The head of a frame, whose payload follows. */
@@ -44,15 +49,20 @@ export function speechOf(plan: TalkPlan, side: "client" | "pod"): Speech {
   const { frames } = plan;
   if (!frames) return new PlainSpeech(stream);
   const { [side]: own } = frames;
-  const { framing, parse } = plan.call ? { framing: messageFraming, parse: parseMessage } : webSocketFraming(isClient);
-  return new FramedSpeech({
+  const web = isClient ? plan.call?.web : undefined;
+  const speech = new FramedSpeech({
     stream,
     bytes: plan[side].bytes,
     frameBytes: own.bytes,
     closes: own.closes,
-    framing,
-    parse,
+    ...framingOf(plan, isClient),
   });
+  return web?.isText ? new Base64Speech(speech) : speech;
+}
+
+function framingOf({ call }: TalkPlan, isClient: boolean): Pick<FramedOptions, "framing" | "parse"> {
+  if (!call) return webSocketFraming(isClient);
+  return { framing: messageFraming, parse: isClient && call.web ? parseWebMessage : parseMessage };
 }
 
 /** The bytes as they are. */
@@ -61,6 +71,8 @@ class PlainSpeech implements Speech {
   readonly last: Buffer = Buffer.alloc(0);
   readonly broken = undefined;
   readonly closeCode = undefined;
+  readonly closing = undefined;
+  readonly isBetween = true;
 
   constructor(stream: number) {
     this.#stream = stream;
@@ -106,6 +118,14 @@ export class FramedSpeech implements Speech {
 
   get closeCode(): number | undefined {
     return this.#closing && this.#closing.length >= 2 ? this.#closing.readUInt16BE(0) : undefined;
+  }
+
+  get closing(): Buffer | undefined {
+    return this.#closing;
+  }
+
+  get isBetween(): boolean {
+    return this.#frame === undefined && this.#head.length === 0;
   }
 
   encode(from: number, to: number): Buffer {
