@@ -1,7 +1,9 @@
 // Copies one program with its imports, and nothing else, into a folder: `node scripts/collect-program.ts MAIN TARGET`.
-// The images are built with it: they contain neither tests nor imports of other programs. Without TARGET it copies nothing
-// and prints the folders of the packages, one to a line.
-import { cpSync, existsSync, readFileSync } from "node:fs";
+// The images are built with it: they contain neither tests nor imports of other programs. Our files become JavaScript: the types are
+// erased, and each line and column stays as it is (decision 81). Without TARGET it copies nothing and prints the folders of the packages,
+// one to a line.
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 
 const repository = join(import.meta.dirname, "..");
@@ -21,13 +23,17 @@ const notRun = new Set([
   "docs",
 ]);
 
+/** Imports at run time, and files that a program starts as processes; see `followFile`. */
+const imports =
+  /^(?:import|export)\s(?!type\s)[^;]*?from "([^"]+)"|^import "([^"]+)"|\b(?:import|new URL)\("([^"]+)"/gm;
+
 const files = new Set<string>(["package.json", "LICENSE", "NOTICE"].map((file) => join(repository, file)));
 const packages = new Set<string>();
 followFile(resolve(main));
 if (target === undefined) {
   for (const folder of [...packages].sort()) process.stdout.write(`${relative(repository, folder)}\n`);
 } else {
-  for (const file of files) cpSync(file, join(target, relative(repository, file)));
+  for (const file of files) copyFile(file, join(target, relative(repository, file)));
   for (const folder of packages) {
     cpSync(folder, join(target, relative(repository, folder)), { recursive: true, filter: isRun });
   }
@@ -41,12 +47,30 @@ function followFile(file: string): void {
   if (files.has(file)) return;
   files.add(file);
   if (!file.endsWith(".ts")) return;
-  const imports =
-    /^(?:import|export)\s(?!type\s)[^;]*?from "([^"]+)"|^import "([^"]+)"|\b(?:import|new URL)\("([^"]+)"/gm;
   for (const [, from, bare, dynamic] of readFileSync(file, "utf8").matchAll(imports)) {
     const name = from ?? bare ?? dynamic ?? "";
     if (name.startsWith(".")) followFile(resolve(dirname(file), name));
     else if (!name.startsWith("node:")) followPackage(packageName(name), repository);
+  }
+}
+
+/** A file of ours with types becomes one without, which names the others by their new names. */
+function copyFile(file: string, copy: string): void {
+  if (!file.endsWith(".ts")) return cpSync(file, copy);
+  const text = withoutWarnings(() => stripTypeScriptTypes(readFileSync(file, "utf8")));
+  const renamed = text.replaceAll(imports, (statement) => statement.replace(/(?<="\.{1,2}\/[^"]*)\.ts"/, '.js"'));
+  mkdirSync(dirname(copy), { recursive: true });
+  writeFileSync(copy.replace(/\.ts$/, ".js"), renamed);
+}
+
+/** Node says of the function that it may change, at each call. */
+function withoutWarnings<T>(work: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return work();
+  } finally {
+    process.emitWarning = emitWarning;
   }
 }
 

@@ -8,7 +8,7 @@ it("an image of a release runs as the last stage of its Dockerfile says", () => 
     User: "65532:65532",
     Env: ["NODE_ENV=production"],
     ExposedPorts: { "8080/tcp": {}, "8081/tcp": {}, "9443/tcp": {} },
-    Entrypoint: ["node", "--max-semi-space-size=16", "--heap-growing-percent=70", "controller/main.ts"],
+    Entrypoint: ["node", "--max-semi-space-size=16", "--heap-growing-percent=70", "controller/main.js"],
   });
 });
 

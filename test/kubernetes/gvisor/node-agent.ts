@@ -100,7 +100,7 @@ export async function withoutAgent(cluster: ClusterUnderTest): Promise<AsyncDisp
 
 /** Kills the process of the agent. The kubelet starts it again. */
 export function killAgent(): void {
-  const isAgent = (pid: string) => commandOf(pid).includes("node/agent/main.ts");
+  const isAgent = (pid: string) => commandOf(pid).includes("node/agent/main.js");
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isAgent(name));
   if (pids.length !== 1) throw new Error(`the node has ${pids.length} agents`);
   process.kill(Number(pids[0]), "SIGKILL");

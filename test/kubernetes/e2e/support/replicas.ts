@@ -46,7 +46,7 @@ export function programsOf({ metadata }: Stored<Pod>): readonly number[] {
   const pids = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
   const programs = pids.filter((pid) => {
     const inPod = readProcess(pid, "cgroup").includes(`/pod${metadata.uid}/`);
-    return inPod && readProcess(pid, "cmdline").includes("main.ts");
+    return inPod && readProcess(pid, "cmdline").includes("main.js");
   });
   if (programs.length === 0) throw new Error(`no program runs in Pod ${metadata.name}`);
   return programs.map(Number);
