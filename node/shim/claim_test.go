@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +28,7 @@ func TestACapturedContainerThatWouldRunSomethingElseEndsAPodThatIsHalfRestored(t
 	if _, err := n.run(&gvisor{}, request); err == nil || !strings.Contains(err.Error(), "would run something else") {
 		t.Errorf("got %v", err)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 }
 
 func TestAContainerThatWasNotCapturedStartsAnewInARestoredPodAndHarmsItNot(t *testing.T) {
@@ -44,13 +43,11 @@ func TestAContainerThatWasNotCapturedStartsAnewInARestoredPodAndHarmsItNot(t *te
 		if isWhole {
 			os.RemoveAll(n.image) // as the agent does when the Pod is restored
 		}
-		if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-			t.Errorf("whole: %v: gVisor got %q, %v", isWhole, calls, err)
-		}
+		n.wants(fmt.Sprintf("whole: %v", isWhole), request, "create", "start")
 		if !n.lives(sentry) {
 			t.Errorf("whole: %v: the sentry of the Pod has ended", isWhole)
 		}
-		if _, err := os.Stat(markPath(n.image, "debugger-x7")); err == nil {
+		if n.isMarked("debugger-x7") {
 			t.Errorf("whole: %v: the container has a mark", isWhole)
 		}
 	}
@@ -96,16 +93,12 @@ func TestAFullDiskIsNoUseOfTheImage(t *testing.T) {
 	n := newNode(t)
 	fill, free := n.smallDisk()
 	fill()
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || len(calls) != 0 {
-		t.Errorf("on the full disk gVisor got %q, %v", calls, err)
-	}
-	if _, err := os.Stat(markPath(n.image, "")); err == nil {
+	n.refuses("on the full disk", n.request("s1", "", "g1"))
+	if n.isMarked("") {
 		t.Error("the image counts as used")
 	}
 	free()
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("with room gVisor got %q, %v", calls, err)
-	}
+	n.wants("with room", n.request("s1", "", "g1"), "create", "restore g1")
 	if left, _ := filepath.Glob(n.image + "*.new"); len(left) != 0 {
 		t.Errorf("left: %q", left)
 	}
@@ -119,27 +112,20 @@ func TestARestoreThatCannotBeWrittenDownIsNotEndedAndIsWrittenDownLater(t *testi
 	fill, free := n.smallDisk()
 	sentry := n.startSentry("s1", "running")
 	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(next, request)
 	service.Create(inKubernetes, request)
 	fill()
 	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); err != nil || !n.lives(sentry) {
 		t.Errorf("the restored Pod: %v", err)
 	}
-	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); err == nil || len(calls) != 0 {
-		t.Errorf("before it is written down gVisor got %q, %v", calls, err)
-	}
+	n.refuses("before it is written down", n.request("s1", "app", "g1"))
 	free()
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(time.Millisecond) {
 		if got, _ := n.outcome(""); got == "restored" {
 			break
 		}
 	}
-	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("then gVisor got %q, %v", calls, err)
-	}
+	n.wants("then", n.request("s1", "app", "g1"), "create", "restore g1")
 }
 
 func TestATroubleOfTheNodeThatPassesIsNoUseOfTheImage(t *testing.T) {
@@ -156,7 +142,7 @@ func TestATroubleOfTheNodeThatPassesIsNoUseOfTheImage(t *testing.T) {
 		if err == nil || len(calls) != 0 {
 			t.Errorf("%s: gVisor got %q, %v", what, calls, err)
 		}
-		if _, err := os.Stat(markPath(n.image, "")); err == nil || n.refused().Reason != "" {
+		if n.isMarked("") || n.refused().Reason != "" {
 			t.Errorf("%s: the image counts as used, or the Pod as refused", what)
 		}
 	}
@@ -165,14 +151,10 @@ func TestATroubleOfTheNodeThatPassesIsNoUseOfTheImage(t *testing.T) {
 func TestATroubleThatDoesNotPassIsARefusal(t *testing.T) {
 	n := newNode(t)
 	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || len(calls) != 0 {
-		t.Errorf("at first gVisor got %q, %v", calls, err)
-	}
+	n.refuses("at first", n.request("s1", "", "g1"))
 	old := time.Now().Add(-longestTrouble - time.Second)
 	os.Chtimes(n.image+".trouble", old, old)
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-		t.Errorf("after a long time gVisor got %q, %v", calls, err)
-	}
+	n.wants("after a long time", n.request("s1", "", "g1"), "create", "start")
 	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "--version: exit status 3") {
 		t.Errorf("the mark says %q, %q", got, reason)
 	}
@@ -182,41 +164,26 @@ func TestBytesThatCannotBeReadNowAreNoUseOfTheImage(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "running")
 	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, exits := n.open(next, request)
 	service.Create(inKubernetes, request)
 	failed := make(chan error, 1)
 	failed <- &os.PathError{Op: "read", Path: "pages.img", Err: syscall.EIO}
-	exits := make(chan int)
-	service.(*container).bytes, service.(*container).exit = failed, func(code int) { exits <- code }
+	service.bytes = failed
 	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); err == nil {
 		t.Error("containerd gets no error")
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 	<-exits
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("the next sandbox: gVisor got %q, %v", calls, err)
-	}
+	n.wants("the next sandbox", n.request("s1", "", "g1"), "create", "restore g1")
 }
 
 func TestACreateThatFailsBeforeAnythingIsRestoredIsNoUseOfTheImage(t *testing.T) {
 	n := newNode(t)
 	request := n.request("s1", "", "g1")
-	service, err := newExtension(inKubernetes, &gvisor{err: errOfGvisor}, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exits := make(chan int)
-	service.(*container).exit = func(code int) { exits <- code }
+	service, exits := n.open(&gvisor{err: errOfGvisor}, request)
 	if _, err := service.Create(inKubernetes, request); err == nil {
 		t.Error("containerd gets no error")
 	}
 	<-exits
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("the next sandbox: gVisor got %q, %v", calls, err)
-	}
+	n.wants("the next sandbox", n.request("s1", "", "g1"), "create", "restore g1")
 }

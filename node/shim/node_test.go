@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,6 +192,49 @@ func (n node) run(next *gvisor, request *task.CreateTaskRequest) ([]string, erro
 	}
 	_, err = service.Start(inKubernetes, &task.StartRequest{ID: request.ID})
 	return next.calls, err
+}
+
+// wants creates and starts a container, and checks what reached gVisor.
+func (n node) wants(what string, request *task.CreateTaskRequest, calls ...string) {
+	n.Helper()
+	if got, err := n.run(&gvisor{}, request); !slices.Equal(got, calls) || err != nil {
+		n.Errorf("%s: gVisor got %q, not %q; %v", what, got, calls, err)
+	}
+}
+
+// refuses checks that a container is not created.
+func (n node) refuses(what string, request *task.CreateTaskRequest) {
+	n.Helper()
+	if got, err := n.run(&gvisor{}, request); len(got) != 0 || err == nil {
+		n.Errorf("%s: gVisor got %q, %v", what, got, err)
+	}
+}
+
+// open returns the service for a container, and the codes with which its shim ends.
+func (n node) open(next *gvisor, request *task.CreateTaskRequest) (*container, <-chan int) {
+	n.Helper()
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		n.Fatal(err)
+	}
+	exits := make(chan int)
+	opened := service.(*container)
+	opened.exit = func(code int) { exits <- code }
+	return opened, exits
+}
+
+// isMarked tells whether there is a mark of a container.
+func (n node) isMarked(container string) bool {
+	_, err := os.Lstat(markPath(n.image, container))
+	return err == nil
+}
+
+// wantsKilled waits for the end of a sentry.
+func (n node) wantsKilled(sentry *exec.Cmd) {
+	n.Helper()
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		n.Errorf("the sentry ended with %v", err)
+	}
 }
 
 // bury writes the tombstone of the Pod of a sandbox.

@@ -14,10 +14,7 @@ import (
 func TestEveryCallOfAContainerThatAsksForNoMemoryReachesGvisorOnce(t *testing.T) {
 	n, next := newNode(t), &gvisor{err: errOfGvisor}
 	request := n.request("s1", "app", "")
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(next, request)
 	_, create := service.Create(inKubernetes, request)
 	_, start := service.Start(inKubernetes, &task.StartRequest{ID: request.ID})
 	_, run := service.Start(inKubernetes, &task.StartRequest{ID: request.ID, ExecID: "shell"})
@@ -75,12 +72,8 @@ func TestAContainerIsNotCreatedUntilItIsKnownWhetherItsPodWasRestored(t *testing
 	if got, _ := n.outcome(""); got != "restoring" {
 		t.Errorf("the mark of the Pod says %q", got)
 	}
-	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); len(calls) != 0 || err == nil {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
-	if calls, err := n.run(&gvisor{}, n.request("s2", "app", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-		t.Errorf("in another sandbox gVisor got %q, %v", calls, err)
-	}
+	n.refuses("the container", n.request("s1", "app", "g1"))
+	n.wants("in another sandbox", n.request("s2", "app", "g1"), "create", "start")
 }
 
 func TestAnImageThatIsNotWhatWasCapturedIsRefusedAndThePodStartsAnew(t *testing.T) {
@@ -111,9 +104,7 @@ func TestAnImageThatIsNotWhatWasCapturedIsRefusedAndThePodStartsAnew(t *testing.
 			t.Errorf("%s: the mark says %q, %q", want, got, reason)
 		}
 		for _, sandbox := range []string{"s1", "s2"} {
-			if calls, err := n.run(&gvisor{}, n.request(sandbox, "app", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-				t.Errorf("%s: the next container: %q, %v", want, calls, err)
-			}
+			n.wants(want+": the next container", n.request(sandbox, "app", "g1"), "create", "start")
 		}
 	}
 }
@@ -122,9 +113,7 @@ func TestAPodThatWouldRunSomethingElseThanTheCapturedOneStartsAnew(t *testing.T)
 	n := newNode(t)
 	request := n.request("s1", "", "g1")
 	n.edit(request, "run", "walk")
-	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
+	n.wants("the container", request, "create", "start")
 	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "would run something else") {
 		t.Errorf("the mark says %q, %q", got, reason)
 	}
@@ -144,20 +133,13 @@ func TestAFailedRestoreEndsTheSentryAndTheShimAndSaysWhy(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "running")
 	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exits := make(chan int)
-	service.(*container).exit = func(code int) { exits <- code }
+	service, exits := n.open(next, request)
 	service.Create(inKubernetes, request)
 	next.err = errOfGvisor
 	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); !errors.Is(err, errOfGvisor) {
 		t.Errorf("containerd gets %v", err)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 	if code := <-exits; code == 0 {
 		t.Error("the shim ended as if all were well")
 	}
@@ -171,18 +153,11 @@ func TestACreateThatFailsAfterItsClaimEndsTheSentryAndTheShimAndSaysWhy(t *testi
 	n.run(&gvisor{}, n.request("s1", "", "g1"))
 	sentry := n.startSentry("s1", "running")
 	request := n.request("s1", "app", "g1")
-	service, err := newExtension(inKubernetes, &gvisor{err: errOfGvisor}, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exits := make(chan int)
-	service.(*container).exit = func(code int) { exits <- code }
+	service, exits := n.open(&gvisor{err: errOfGvisor}, request)
 	if _, err := service.Create(inKubernetes, request); !errors.Is(err, errOfGvisor) {
 		t.Errorf("containerd gets %v", err)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 	if code := <-exits; code == 0 {
 		t.Error("the shim ended as if all were well")
 	}

@@ -15,16 +15,11 @@ import (
 func TestKillEndsThePausedPodAndCorrectsItsState(t *testing.T) {
 	n := newNode(t)
 	sentry, next := n.startSentry("s1", "paused"), &gvisor{}
-	service, err := newExtension(inKubernetes, next, n.request("s1", "app", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(next, n.request("s1", "app", ""))
 	if _, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 15}); err != nil || len(next.calls) != 0 {
 		t.Errorf("got %v, and gVisor %q", err, next.calls)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 	fields, status, pid, err := sandbox{id: "s1", root: n.folder + "/k8s.io"}.state()
 	if status != "running" || pid != sentry.Process.Pid || string(fields["goferPid"]) != "12345678901234567" || err != nil {
 		t.Errorf("the state is %s, %v", fields, err)
@@ -34,10 +29,7 @@ func TestKillEndsThePausedPodAndCorrectsItsState(t *testing.T) {
 func TestKillLeavesAPausedPodWhoseMemoryIsBeingWritten(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "paused")
-	service, err := newExtension(inKubernetes, &gvisor{}, n.request("s1", "app", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(&gvisor{}, n.request("s1", "app", ""))
 	n.write("tombstones/uid-s1.json", `{"namespace":"shop","pod":"web","image":"g2","podUID":"uid-s1","isFinal":false}`, 0o600)
 	request := &task.KillRequest{ID: "s1-app", Signal: 9}
 	if _, err := service.Kill(inKubernetes, request); err == nil || syscall.Kill(sentry.Process.Pid, 0) != nil || isEnding(sentry.Process.Pid) {
@@ -47,37 +39,27 @@ func TestKillLeavesAPausedPodWhoseMemoryIsBeingWritten(t *testing.T) {
 	if _, err := service.Kill(inKubernetes, request); err != nil {
 		t.Errorf("with the whole image: got %v", err)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 }
 
 func TestKillEndsAPausedPodWhoseAgentHasEndedInTheCapture(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "paused")
-	service, err := newExtension(inKubernetes, &gvisor{}, n.request("s1", "app", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(&gvisor{}, n.request("s1", "app", ""))
 	n.write("tombstones/uid-s1.json", `{"namespace":"shop","pod":"web","image":"g2"}`, 0o600)
 	old := time.Now().Add(-longestCapture - time.Second)
 	os.Chtimes(filepath.Join(tombstones, "uid-s1.json"), old, old)
 	if _, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 9}); err != nil {
 		t.Errorf("got %v", err)
 	}
-	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("the sentry ended with %v", err)
-	}
+	n.wantsKilled(sentry)
 }
 
 func TestKillOfARunningPodOrOfAnAddedProcessIsGvisors(t *testing.T) {
 	n := newNode(t)
 	for _, status := range []string{"running", "paused"} {
 		sentry, next := n.startSentry("s1", status), &gvisor{}
-		service, err := newExtension(inKubernetes, next, n.request("s1", "app", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		service, _ := n.open(next, n.request("s1", "app", ""))
 		request := &task.KillRequest{ID: "s1-app"}
 		if status == "paused" {
 			request.ExecID = "shell"
@@ -93,10 +75,7 @@ func TestAKillIsNotedBeforeItsSignalUntilTheContainerIsDeleted(t *testing.T) {
 	n, next := newNode(t), &gvisor{}
 	for _, name := range []string{"", "app", "side"} {
 		request := n.request("s1", name, "")
-		service, err := newExtension(inKubernetes, next, request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		service, _ := n.open(next, request)
 		isNoted := func() bool { _, err := os.Stat(killedFile("uid-s1", request.ID)); return err == nil }
 		service.Kill(inKubernetes, &task.KillRequest{ID: request.ID, ExecID: "shell"})
 		if isNoted() {
@@ -128,10 +107,7 @@ func TestDeleteWaitsForASentryThatEndsAndForNoOther(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "running")
 	request, next := n.request("s1", "", ""), &gvisor{sentry: sentry.Process.Pid}
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(next, request)
 	service.Create(inKubernetes, request)
 	began := time.Now()
 	service.Delete(inKubernetes, &task.DeleteRequest{ID: "s1"})

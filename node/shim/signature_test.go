@@ -75,9 +75,7 @@ func TestAPodWithoutAValidSignatureStartsAnewAndDoesNotUseUpTheImage(t *testing.
 		if got := n.refused(); got.Pod != "uid-s1" || (got.Reason != "WrongSignature" && got.Reason != "NotSigned") {
 			t.Errorf("%s: the refusal says %v", what, got)
 		}
-		if calls, err := n.run(&gvisor{}, n.request("s2", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-			t.Errorf("%s: the Pod of the controller: %q, %v", what, calls, err)
-		}
+		n.wants(what+": the Pod of the controller", n.request("s2", "", "g1"), "create", "restore g1")
 	}
 }
 
@@ -86,9 +84,7 @@ func TestASignatureForAnImageThatWasDescribedAnewIsNotValid(t *testing.T) {
 	request := n.request("s1", "", "g1")
 	text, _ := os.ReadFile(filepath.Join(n.image, "image.json"))
 	n.write("images/shop/web/g1/image.json", string(text)+" ", 0o600)
-	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
+	n.wants("the container", request, "create", "start")
 	if got := n.refused(); got.Reason != "WrongSignature" {
 		t.Errorf("the refusal says %v", got)
 	}
@@ -108,13 +104,11 @@ func TestAnImageThatCannotBeReadIsNotUsedUp(t *testing.T) {
 		n := newNode(t)
 		request := n.request("s1", "", "g1")
 		spoil(n)
-		if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-			t.Errorf("%s: gVisor got %q, %v", want, calls, err)
-		}
+		n.wants(want, request, "create", "start")
 		if got := n.refused(); got.Reason != "ImageMissing" || !strings.Contains(got.Message, want) {
 			t.Errorf("%s: the refusal says %v", want, got)
 		}
-		if _, err := os.Stat(markPath(n.image, "")); err == nil {
+		if n.isMarked("") {
 			t.Errorf("%s: the image counts as used", want)
 		}
 	}
@@ -128,9 +122,7 @@ func TestANodeWithoutAPublicKeyRestoresNothingAndSaysSo(t *testing.T) {
 		if text == "" {
 			os.Remove(publicKeysFile)
 		}
-		if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-			t.Errorf("gVisor got %q, %v", calls, err)
-		}
+		n.wants("the container", request, "create", "start")
 		if got := n.refused(); got.Reason != "NoPublicKey" {
 			t.Errorf("the refusal says %v", got)
 		}
@@ -142,9 +134,7 @@ func TestASignatureOfAnyKeyOfTheNodeIsValid(t *testing.T) {
 	first, _ := os.ReadFile(publicKeysFile)
 	next, _, _ := ed25519.GenerateKey(nil)
 	n.write("ed25519.pub", "# two keys\n"+base64.StdEncoding.EncodeToString(next)+"\n"+string(first), 0o600)
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
+	n.wants("the container", n.request("s1", "", "g1"), "create", "restore g1")
 }
 
 // signed has the bundle of a container ask with this signature.

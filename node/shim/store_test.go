@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,9 +35,7 @@ func TestAPodWaitsForTheStoreThatHasItsMemory(t *testing.T) {
 	os.Rename(aside, imageStore)
 	n.write("store.json", `{"id":"store-1","replaces":[]}`, 0o600)
 	request = n.in("store-1", n.request("s1", "", "g1"))
-	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("with its own store gVisor got %q, %v", calls, err)
-	}
+	n.wants("with its own store", request, "create", "restore g1")
 }
 
 func TestAPodWhoseStoreDoesNotComeBackStartsAnew(t *testing.T) {
@@ -46,9 +43,7 @@ func TestAPodWhoseStoreDoesNotComeBackStartsAnew(t *testing.T) {
 	request := n.in("store-1", n.request("s1", "", "g1"))
 	os.RemoveAll(imageStore)
 	n.write("store.json", `{"id":"store-2","replaces":["store-1"]}`, 0o600)
-	if calls, err := n.run(&gvisor{}, request); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
+	n.wants("the container", request, "create", "start")
 	if got := n.refused(); got.Reason != "ImageMissing" {
 		t.Errorf("the refusal says %v", got)
 	}

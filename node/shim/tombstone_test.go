@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,18 +19,13 @@ func TestNoContainerOfACapturedPodIsCreated(t *testing.T) {
 			t.Errorf("container %q: gVisor got %q, %v", name, calls, err)
 		}
 	}
-	if calls, err := n.run(&gvisor{}, n.request("s2", "", "g1")); !slices.Equal(calls, []string{"create", "restore g1"}) || err != nil {
-		t.Errorf("the next Pod: gVisor got %q, %v", calls, err)
-	}
+	n.wants("the next Pod", n.request("s2", "", "g1"), "create", "restore g1")
 }
 
 func TestAContainerThatWasCreatedBeforeTheCaptureIsNotStarted(t *testing.T) {
 	n, next := newNode(t), &gvisor{}
 	request := n.request("s1", "app", "")
-	service, err := newExtension(inKubernetes, next, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service, _ := n.open(next, request)
 	n.bury("s1")
 	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: request.ID}); err == nil || len(next.calls) != 0 {
 		t.Errorf("gVisor got %q, %v", next.calls, err)
@@ -46,9 +40,7 @@ func TestATombstoneThatCannotBeReadCountsAsOne(t *testing.T) {
 	n := newNode(t)
 	os.Symlink("loop", filepath.Join(n.folder, "loop"))
 	tombstones = filepath.Join(n.folder, "loop")
-	if calls, err := n.run(&gvisor{}, n.request("s1", "", "")); err == nil || len(calls) != 0 {
-		t.Errorf("gVisor got %q, %v", calls, err)
-	}
+	n.refuses("the container", n.request("s1", "", ""))
 }
 
 func TestAMarkSaysWhenTheUseBegan(t *testing.T) {
