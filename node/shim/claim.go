@@ -35,17 +35,17 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 		annotations["io.kubernetes.cri.sandbox-name"], annotations[imageAnnotation])
 	name := annotations["io.kubernetes.cri.container-name"]
 	c.mark = mark{path: markPath(image, name), Pod: c.pod, Container: c.id, BeganMs: time.Now().UnixMilli()}
+	if name == "" {
+		return c.beginRestore(ctx, image, of)
+	}
 	isMarked, err := c.mark.exists()
 	if err != nil {
 		return err
 	}
 	if isMarked {
-		return c.leave(ctx, "image %s was used before, as %s says", image, c.mark.path)
+		return c.leaveUsed(ctx, image)
 	}
-	if name != "" {
-		return c.joinRestore(ctx, image, name, of)
-	}
-	return c.beginRestore(ctx, image, of)
+	return c.joinRestore(ctx, image, name, of)
 }
 
 // leave lets the container start anew.
@@ -54,8 +54,26 @@ func (c *container) leave(ctx context.Context, why string, of ...any) error {
 	return nil
 }
 
+func (c *container) leaveUsed(ctx context.Context, image string) error {
+	return c.leave(ctx, "image %s was used before, as %s says", image, c.mark.path)
+}
+
 // beginRestore claims the image for the Pod, if it is what this Pod may be restored from.
 func (c *container) beginRestore(ctx context.Context, image string, of claim) error {
+	used, isUsed, err := c.mark.found()
+	if err != nil {
+		return err
+	}
+	if isUsed && used.Pod == c.pod {
+		return c.leaveUsed(ctx, image)
+	}
+	earlier, err := readRefusal(image)
+	if err != nil {
+		return err
+	}
+	if earlier.Pod != "" && earlier.Pod == c.pod {
+		return c.leave(ctx, "an earlier sandbox of its Pod was refused: %s", earlier.Message)
+	}
 	described, err := readDescription(image)
 	if isUnknown(err) && isWorthAnotherTry(image) {
 		return err
@@ -64,20 +82,17 @@ func (c *container) beginRestore(ctx context.Context, image string, of claim) er
 	if err != nil {
 		return err
 	}
+	if refused == nil && isUsed {
+		refused = &refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: fmt.Sprintf("the Pod %s has used the image", used.Pod)}
+	}
 	if refused != nil {
 		return errors.Join(c.leave(ctx, "%v", refused), refused.write(image))
 	}
 	bad := described.check(image, "", of)
-	if isUnknown(bad) && isWorthAnotherTry(image) {
-		return bad
-	}
 	c.mark.Containers = described.Containers
-	isFirst, err := c.mark.claim()
-	if err != nil {
+	isTaken, err := c.take(ctx, image, bad)
+	if err != nil || !isTaken {
 		return err
-	}
-	if !isFirst {
-		return c.leave(ctx, "image %s was used before, as %s says", image, c.mark.path)
 	}
 	if bad != nil {
 		return c.decline(ctx, image, bad)
@@ -107,21 +122,28 @@ func (c *container) joinRestore(ctx context.Context, image, name string, of clai
 	if bad == nil {
 		bad = described.check(image, name, of)
 	}
-	if isUnknown(bad) && isWorthAnotherTry(image) {
-		return bad
-	}
-	isFirst, err := c.mark.claim()
-	if err != nil {
+	isTaken, err := c.take(ctx, image, bad)
+	if err != nil || !isTaken {
 		return err
-	}
-	if !isFirst {
-		return c.leave(ctx, "image %s was used before, as %s says", image, c.mark.path)
 	}
 	if bad != nil {
 		return c.refuse(image, bad)
 	}
 	c.image = image
 	return nil
+}
+
+// take makes the mark of the container, whether the image is good or bad. It returns false if another container was first. A
+// trouble that may pass is an error, and no use.
+func (c *container) take(ctx context.Context, image string, bad error) (bool, error) {
+	if isUnknown(bad) && isWorthAnotherTry(image) {
+		return false, bad
+	}
+	isFirst, err := c.mark.claim()
+	if err == nil && !isFirst {
+		err = c.leaveUsed(ctx, image)
+	}
+	return isFirst, err
 }
 
 // permits returns a refusal if the controller has not permitted this Pod to be restored from this image. An error says that

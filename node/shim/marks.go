@@ -40,6 +40,18 @@ func (m *mark) exists() (bool, error) {
 	return err == nil, err
 }
 
+// found is what the mark says that is there. Its text may be malformed: then it is a use of nobody knows whom.
+func (m *mark) found() (found mark, isThere bool, err error) {
+	found, err = readMark(m.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return found, false, nil
+	}
+	if isUnknown(err) {
+		return found, false, err
+	}
+	return found, true, nil
+}
+
 // claim makes the mark. It returns false if the mark is there already. The mark gets its name last, with its whole text on
 // the disk. So an error, as of a full disk, is no use of the image.
 func (m *mark) claim() (bool, error) {

@@ -36,7 +36,8 @@ func (p permit) bytes() []byte {
 	return all
 }
 
-// refusal is a file beside an image: a Pod asked for it without the right to. It is no use of the image.
+// refusal is a file beside an image: a Pod asked for it without the right to. It is no use of the image. It counts for as long
+// as that Pod lives: the Pod runs anew, so a later sandbox of it does not go on from memory that is older.
 type refusal struct {
 	// Pod is its UID.
 	Pod     string `json:"pod"`
@@ -56,6 +57,22 @@ func (r refusal) write(image string) error {
 		return err
 	}
 	return replaceFile(image+".refused", text)
+}
+
+// readRefusal returns the refusal beside an image. It is empty if there is none, or one that cannot be parsed. An error says
+// that it cannot be read now.
+func readRefusal(image string) (found refusal, err error) {
+	text, err := os.ReadFile(image + ".refused")
+	if err != nil {
+		if isUnknown(err) {
+			return found, err
+		}
+		return found, nil
+	}
+	if json.Unmarshal(text, &found) != nil {
+		return refusal{}, nil
+	}
+	return found, nil
 }
 
 // verify returns a refusal if no key of this node has signed the permit. An error says that the keys cannot be read now.

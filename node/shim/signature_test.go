@@ -151,3 +151,46 @@ func (n node) signed(request *task.CreateTaskRequest, signature string) *task.Cr
 	os.WriteFile(path, text, 0o600)
 	return request
 }
+
+func TestAPodWithoutAValidSignatureIsToldSoAlsoIfTheImageWasUsed(t *testing.T) {
+	n := newNode(t)
+	n.wants("the Pod of the controller", n.request("s1", "", "g1"), "create", "restore g1")
+	n.wants("the next sandbox of that Pod", n.samePod("s1", n.request("s2", "", "g1")), "create", "start")
+	if got := n.refused(); got.Reason != "" {
+		t.Errorf("a Pod that was restored is refused: %v", got)
+	}
+	for signature, want := range map[string]string{"": "NotSigned", n.sign(n.permit("s1")): "WrongSignature", n.sign(n.permit("s3")): "AlreadyUsed"} {
+		n.forget()
+		n.wants(want, n.signed(n.request("s3", "", "g1"), signature), "create", "start")
+		if got := n.refused(); got.Pod != "uid-s3" || got.Reason != want {
+			t.Errorf("the refusal says %v, and not %s", got, want)
+		}
+	}
+	if got, _ := n.outcome(""); got != "restored" {
+		t.Errorf("the mark says %q", got)
+	}
+}
+
+func TestTheNextSandboxOfAPodThatWasRefusedStartsAnewAlsoIfNothingIsWrongThen(t *testing.T) {
+	n := newNode(t)
+	keys, _ := os.ReadFile(publicKeysFile)
+	n.write("ed25519.pub", "", 0o600)
+	n.wants("without a key", n.request("s1", "", "g1"), "create", "start")
+	n.write("ed25519.pub", string(keys), 0o600)
+	for _, name := range []string{"", "app"} {
+		n.wants("the next sandbox", n.samePod("s1", n.request("s2", name, "g1")), "create", "start")
+	}
+	if got := n.refused(); got.Pod != "uid-s1" || got.Reason != "NoPublicKey" || n.isMarked("") {
+		t.Errorf("the refusal says %v", got)
+	}
+	n.wants("another Pod", n.request("s3", "", "g1"), "create", "restore g1")
+}
+
+// samePod has a container be one of the Pod of another sandbox, with the signature of that Pod.
+func (n node) samePod(sandbox string, request *task.CreateTaskRequest) *task.CreateTaskRequest {
+	n.Helper()
+	n.edit(request, `"uid-`+request.ID[:2]+`"`, `"uid-`+sandbox+`"`)
+	return n.signed(request, n.sign(n.permit(sandbox)))
+}
+
+func (n node) forget() { os.Remove(n.image + ".refused") }

@@ -16,9 +16,11 @@ export function conclude(observed: Observed): MemoryImageStatus | undefined {
   const { disk, failed, memoryImage } = observed;
   const { stage } = memoryImage?.spec ?? {};
   const status = memoryImage?.status ?? {};
-  if (!memoryImage || isOver(status)) return undefined;
-  if (failed) return { ...status, phase: "Failed", reason: failed.reason, message: failed.message };
+  if (!memoryImage) return undefined;
   const refused = concludeRefused(observed, status);
+  // A Pod may ask for an image that another one has used.
+  if (isOver(status)) return refused;
+  if (failed) return { ...status, phase: "Failed", reason: failed.reason, message: failed.message };
   if (refused) return refused;
   const used = concludeUse(observed, status);
   if (used || status.phase === "Lost") return used;

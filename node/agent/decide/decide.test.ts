@@ -181,6 +181,19 @@ describe("an image that the node has lost", () => {
   });
 });
 
+describe("a Pod that was refused", () => {
+  it("is told, also if another Pod has used the image", () => {
+    const refused = { pod: userUID, reason: "AlreadyUsed", message: "used" };
+    const restore = { podUID: "another", outcome: "Restored" } as const;
+    const over = { ...usual, memoryImage: asked("Capture", { phase: "Restored", restore }) };
+    expect(conclude(over)).toBeUndefined();
+    const told = conclude({ ...over, disk: { ...over.disk, refused } });
+    expect(told).toMatchObject({ phase: "Restored", restore, refused: { podUID: userUID, reason: "AlreadyUsed" } });
+    const again = { ...over, memoryImage: asked("Capture", { ...told }), disk: { ...over.disk, refused } };
+    expect(conclude(again)).toBeUndefined();
+  });
+});
+
 describe("a Pod that is being deleted", () => {
   it("loses its sentry 10 s after its grace, whatever keeps it", () => {
     const metadata = { deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };

@@ -47,7 +47,7 @@ export interface Mark {
   readonly writtenMs: number;
 }
 
-/** A Pod that the shim did not restore, because the controller has not signed it. That is no use of the image. */
+/** A Pod that the shim did not restore: the controller has not signed it, or the image is gone or was used. That is no use of the image. */
 export interface RefusedPod {
   /** Its UID. */
   readonly pod: string;
@@ -79,7 +79,7 @@ const refusedEnd = ".refused";
 /** What a shim had only begun to write, or wrote about a Pod that had no right or could not read the image. */
 const leftoverEnds: readonly string[] = [".new", ".trouble", refusedEnd];
 /** Why the shim refuses a Pod, in one word: the values of a metric label. */
-export const refusedReasons = ["NotSigned", "WrongSignature", "NoPublicKey", "ImageMissing"] as const;
+export const refusedReasons = ["NotSigned", "WrongSignature", "NoPublicKey", "ImageMissing", "AlreadyUsed"] as const;
 const shimReasons: readonly unknown[] = refusedReasons;
 const outcomes: readonly unknown[] = ["restored", "refused", "failed"];
 
