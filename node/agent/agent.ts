@@ -11,7 +11,7 @@ import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason, refusalOf, shortageOf } from "./decide/refusal.ts";
 import { useOf } from "./decide/use.ts";
-import { chooseVictims } from "./evict.ts";
+import { chooseVictims, type Evictable, findEvictable } from "./evict.ts";
 import { observe } from "./observe.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
@@ -72,7 +72,8 @@ export class Agent {
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     if (!found.disk.image) this.#evicted.delete(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
-    const observed = { ...found, room: this.#roomBeside(text, found.room, before) };
+    const beside = { ...found, room: this.#roomBeside(text, found.room, before) };
+    const observed = { ...beside, evictable: shortageOf(beside) > 0 ? await this.#evictable(beside) : [] };
     const step = decide(observed);
     if (step === "capture" && !mayCapture) return { isCaptureDue: true };
     if (step) {
@@ -82,6 +83,13 @@ export class Agent {
     if (await this.#makeRoom(observed)) return { requeueAfterMs: evictingMs };
     await this.#conclude(observed);
     return { requeueAfterMs: this.#nextLookMs(observed) };
+  }
+
+  /** A capture without room does not begin in this pass, so this may take its time. */
+  async #evictable({ key }: Pick<Observed, "key">): Promise<readonly Evictable[]> {
+    const found = await findEvictable(key, this.#parts);
+    await this.#parts.doors.storeFile.check(this.#parts.identity);
+    return found;
   }
 
   async #apply(step: NonNullable<ReturnType<typeof decide>>, observed: Observed): Promise<void> {

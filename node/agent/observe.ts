@@ -5,7 +5,6 @@ import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import type { Thaws } from "./capture/thaws.ts";
 import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
-import { findEvictable } from "./evict.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
 import type { StoreIdentity } from "./store/store-file.ts";
@@ -32,19 +31,22 @@ export interface ObserveParts {
   readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined) => number;
 }
 
+/** All but what other images may free: that is looked for only where there is no room. */
+export type Seen = Omit<Observed, "evictable">;
+
 /**
  * The store is checked before and after: what is not in a folder whose disk is not mounted may be on the disk.
  *
  * @throws ForeignStore
  */
-export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
+export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
   await parts.doors.storeFile.check(parts.identity);
   const observed = await look(key, parts, signal);
   await parts.doors.storeFile.check(parts.identity);
   return observed;
 }
 
-async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Observed> {
+async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
   const { doors, limits, storeRoot, view } = parts;
   const { clock, files, records, runsc, sandboxes, store } = doors;
   const disk = await store.read(key);
@@ -83,7 +85,6 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     room: needsRoom
       ? { usedBytes: await store.usedBytes(), freeBytes: await files.freeBytes(storeRoot) }
       : { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY },
-    evictable: needsRoom ? await findEvictable(key, parts) : [],
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };

@@ -1,6 +1,6 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { Registry } from "prom-client";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { MemoryImage, MemoryImageStatus } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
@@ -56,9 +56,16 @@ async function openNode(count: number, rooms: number) {
   const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
   const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
   const pass = (index: number) => agent.pass(`default/guest${index}/g${index}`, neverAborted);
+  const reads = vi.spyOn(doors.store, "read");
   const opened = stack.move();
   return {
     ...{ images, users, pass },
+    /** The images that are read during these passes. */
+    async readDuring(passes: () => Promise<unknown>) {
+      reads.mockClear();
+      await passes();
+      return [...new Set(reads.mock.calls.map(([{ image }]) => image))];
+    },
     count,
     statusOf: (index: number) => images.get(`g${index}`)?.status,
     /** Captures a Pod, and has it deleted. Its image is as large as the limit expects. */
@@ -135,4 +142,21 @@ it("a preflight counts the room that other images may make, and takes none of it
   await node.pass(1);
   expect(node.statusOf(1)?.preflight).toEqual({ capturable: true });
   expect(node.statusOf(0)?.phase).toBe("Captured");
+});
+
+it("a pass looks at other images only if there is no room", async () => {
+  await using node = await openNode(3, 2);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  const toPreflight = (index: number) => {
+    const image = node.images.get(`g${index}`) ?? expect.unreachable();
+    node.images.set(`g${index}`, { ...image, spec: { ...image.spec, stage: "Preflight" }, status: {} });
+  };
+  toPreflight(1);
+  expect(await node.readDuring(() => node.pass(1))).toEqual(["g1"]);
+  expect(node.statusOf(1)?.preflight).toEqual({ capturable: true });
+  const one = node.images.get("g1") ?? expect.unreachable();
+  node.images.set("g1", { ...one, spec: { ...one.spec, stage: "Capture" }, status: { phase: "Capturing" } });
+  await node.putToSleep(1, "2026-01-02T00:00:00Z");
+  toPreflight(2);
+  expect([...(await node.readDuring(() => node.pass(2)))].sort()).toEqual(["g0", "g1", "g2"]);
 });

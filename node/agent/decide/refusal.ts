@@ -90,8 +90,9 @@ function shortages({ limits, room, sandbox }: Pick<Observed, "limits" | "room" |
   };
 }
 
-/** How many bytes other images have to free; 0: none. */
+/** How many bytes other images have to free; 0: none. Where no room was looked for, there is enough. */
 export function shortageOf(observed: Pick<Observed, "limits" | "room" | "sandbox">): number {
+  if (observed.room.freeBytes === Number.POSITIVE_INFINITY) return 0;
   const { store, disk } = shortages(observed);
   return Math.max(store, disk, 0);
 }
