@@ -88,7 +88,7 @@ describe("a preflight", () => {
   });
 
   it("refuses a Pod that the store has no room for, and says so once", async () => {
-    await using world = await open({ limits: { maxStoreBytes: 1_000, minFreeBytes: 0 } });
+    await using world = await open({ limits: { maxStoreBytes: 1_000, minFreeBytes: 0, maxNamespacePercent: 100 } });
     await world.settle();
     expect(world.api.image?.status?.preflight).toMatchObject({ capturable: false, reason: "StoreFull" });
     const version = world.api.image?.metadata.resourceVersion;
@@ -97,7 +97,7 @@ describe("a preflight", () => {
   });
 
   it("refuses a Pod whose disk would become too full", async () => {
-    await using world = await open({ limits: { maxStoreBytes: 0, minFreeBytes: 2 ** 60 } });
+    await using world = await open({ limits: { maxStoreBytes: 0, minFreeBytes: 2 ** 60, maxNamespacePercent: 100 } });
     await world.settle();
     expect(world.api.image?.status?.preflight).toMatchObject({ capturable: false, reason: "DiskFull" });
   });
@@ -216,7 +216,7 @@ describe("a capture", () => {
         return hasBegun() ? 1_000 : 2 ** 40;
       }
     }
-    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000 };
+    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000, maxNamespacePercent: 100 };
     await using world = await open({ limits, files: new FillingFiles() });
     const hasBegun = () => world.lab.has("images/default/guest/g1.part");
     using _hang = world.lab.letFail("checkpoint", "hangs");
@@ -233,7 +233,7 @@ describe("a capture", () => {
         return isFull ? 1_000 : 2 ** 40;
       }
     }
-    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000 };
+    const limits = { maxStoreBytes: 0, minFreeBytes: 2_000, maxNamespacePercent: 100 };
     await using world = await open({ clock: new ShiftedClock(10_000), limits, files: new FillingFiles() });
     world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 30 }));
     using _failure = world.lab.letFail("checkpoint", "fails");

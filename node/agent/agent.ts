@@ -8,11 +8,12 @@ import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
-import { endedAfterMs, isEnding, type Observed, type Room } from "./decide/observed.ts";
-import { imageBytesOf, isRefusalReason, refusalOf, shortageOf } from "./decide/refusal.ts";
+import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
+import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf } from "./decide/refusal.ts";
 import { useOf } from "./decide/use.ts";
 import { chooseVictims, type Evictable, findEvictable } from "./evict.ts";
 import { observe } from "./observe.ts";
+import { Rooms } from "./rooms.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
 export interface AgentParts extends Omit<ApplyParts, "thaws" | "writers"> {
@@ -39,6 +40,9 @@ const evictingMs = 50;
 /** How often the agent looks whether gVisor has let a Pod go on. */
 const thawingMs = 1_000;
 
+/** Why a capture may have to wait until other images are gone. */
+const roomReasons: readonly unknown[] = ["StoreFull", "DiskFull", "NamespaceFull"];
+
 const evicted = {
   phase: "Lost",
   reason: "Evicted",
@@ -48,12 +52,9 @@ const evicted = {
 /** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */
 export class Agent {
   readonly #parts: AgentParts & ApplyParts;
-  /** The bytes that captures in progress will take. */
-  readonly #promised = new Map<string, number>();
+  readonly #rooms = new Rooms();
   /** When this agent saw first that a Pod of an image is being deleted. */
   readonly #endings = new Map<string, number>();
-  /** The bytes of the images that go for another one, and are still there. */
-  readonly #evicted = new Map<string, number>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
 
@@ -67,13 +68,13 @@ export class Agent {
 
   /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
   async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
-    const before = new Map(this.#promised);
+    const before = this.#rooms.promises();
     const own = { endingMs: (role: string, pod: Stored<Pod> | undefined) => this.#endingMs(`${role} ${text}`, pod) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
-    if (!found.disk.image) this.#evicted.delete(text);
+    if (!found.disk.image) this.#rooms.isGone(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
-    const beside = { ...found, room: this.#roomBeside(text, found.room, before) };
-    const observed = { ...beside, evictable: shortageOf(beside) > 0 ? await this.#evictable(beside) : [] };
+    const beside = { ...found, room: this.#rooms.beside(text, found.room, before) };
+    const observed = { ...beside, evictable: isShort(shortageOf(beside)) ? await this.#evictable(beside) : [] };
     const step = decide(observed);
     if (step === "capture" && !mayCapture) return { isCaptureDue: true };
     if (step) {
@@ -95,13 +96,13 @@ export class Agent {
   async #apply(step: NonNullable<ReturnType<typeof decide>>, observed: Observed): Promise<void> {
     const text = textOf(observed.key);
     // A Pod of a failed capture may still be written until it runs again.
-    if (step === "capture" || step === "thaw") this.#promised.set(text, imageBytesOf(observed));
+    if (step === "capture" || step === "thaw") this.#rooms.promise(text, imageBytesOf(observed));
     try {
       await apply(step, observed, this.#parts);
     } finally {
       const isThawing = observed.sandbox && this.#parts.thaws.has(observed.sandbox.id);
-      if (isThawing) void this.#parts.thaws.ended(observed.sandbox.id).then(() => this.#promised.delete(text));
-      else this.#promised.delete(text);
+      if (isThawing) void this.#parts.thaws.ended(observed.sandbox.id).then(() => this.#rooms.withdraw(text));
+      else this.#rooms.withdraw(text);
     }
   }
 
@@ -110,16 +111,20 @@ export class Agent {
     const { stage } = observed.memoryImage?.spec ?? {};
     const { reason } =
       stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
-    if (reason !== "StoreFull" && reason !== "DiskFull") return false;
-    const goingBytes = [...this.#evicted.values()].reduce((sum, bytes) => sum + bytes, 0);
-    const missingBytes = shortageOf(observed) - goingBytes;
+    if (!roomReasons.includes(reason)) return false;
+    const { namespace } = observed.key;
+    const shortage = shortageOf(observed);
     const victims = chooseVictims(
-      observed.evictable.filter(({ text }) => !this.#evicted.has(text)),
-      missingBytes,
+      observed.evictable.filter(({ text }) => !this.#rooms.isGoing(text)),
+      {
+        namespace,
+        bytes: Math.max(shortage.store, shortage.disk) - this.#rooms.goingBytes(),
+        namespaceBytes: shortage.namespace - this.#rooms.goingBytes(namespace),
+      },
     );
     for (const { bytes, memoryImage, text } of victims ?? []) {
       await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });
-      this.#evicted.set(text, bytes);
+      this.#rooms.goes(text, bytes);
       this.#parts.metrics.evicted();
       this.#parts.log.info({ image: text, bytes, for: textOf(observed.key) }, "evicted a memory image");
     }
@@ -177,12 +182,5 @@ export class Agent {
     if (!pod || !isEnding(pod)) this.#endings.delete(of);
     else this.#endings.set(of, sinceMs);
     return pod && isEnding(pod) ? Math.max(1, nowMs - sinceMs) : 0;
-  }
-
-  /** Also without the bytes of captures that have ended while this one looked: it may not have seen their images. */
-  #roomBeside(text: string, room: Room, before: ReadonlyMap<string, number>): Room {
-    const others = [...new Map([...before, ...this.#promised])].filter(([other]) => other !== text);
-    const promisedBytes = others.reduce((sum, [, bytes]) => sum + bytes, 0);
-    return { usedBytes: room.usedBytes + promisedBytes, freeBytes: room.freeBytes - promisedBytes };
   }
 }

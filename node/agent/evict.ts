@@ -37,14 +37,36 @@ function isAsleep({ spec, status }: Stored<MemoryImage>, key: ImageKey, view: Vi
 
 export const bytesOf = (some: readonly Evictable[]): number => some.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** The oldest ones, until they free as many bytes; undefined: not even all of them do. */
-export function chooseVictims(evictable: readonly Evictable[], bytes: number): readonly Evictable[] | undefined {
-  const victims: Evictable[] = [];
+export const ofNamespace = (some: readonly Evictable[], namespace: string): readonly Evictable[] =>
+  some.filter(({ memoryImage }) => memoryImage.metadata.namespace === namespace);
+
+export interface Wanted {
+  /** What is to become free on the node. */
+  readonly bytes: number;
+  /** What is to become free of the share of this namespace. */
+  readonly namespaceBytes: number;
+  readonly namespace: string;
+}
+
+/**
+ * The oldest ones, until they free as many bytes; undefined: not even all of them do. What a namespace has beyond its share comes from
+ * its own images, and these count for the node too.
+ */
+export function chooseVictims(evictable: readonly Evictable[], wanted: Wanted): readonly Evictable[] | undefined {
+  const own = oldest(ofNamespace(evictable, wanted.namespace), wanted.namespaceBytes);
+  const others = evictable.filter((image) => !own.includes(image));
+  const victims = [...own, ...oldest(others, wanted.bytes - bytesOf(own))];
+  const isEnough = bytesOf(own) >= wanted.namespaceBytes && bytesOf(victims) >= wanted.bytes;
+  return isEnough ? victims : undefined;
+}
+
+function oldest(images: readonly Evictable[], bytes: number): readonly Evictable[] {
+  const chosen: Evictable[] = [];
   let freedBytes = 0;
-  for (const image of evictable) {
+  for (const image of images) {
     if (freedBytes >= bytes) break;
-    victims.push(image);
+    chosen.push(image);
     freedBytes += image.bytes;
   }
-  return freedBytes < bytes ? undefined : victims;
+  return chosen;
 }

@@ -17,7 +17,7 @@ const neverAborted = new AbortController().signal;
 const stored = { uid: "u", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" };
 
 /** An API with several Pods that are all to be captured now. */
-function apiOf(lab: NodeLab, labPods: readonly LabPod[]) {
+function apiOf(lab: NodeLab, labPods: readonly LabPod[], namespaceOf: (index: number) => string) {
   const images = new Map<string, Stored<MemoryImage>>();
   const gone = new Set<string>();
   const users = new Map<string, Stored<Pod>>();
@@ -25,9 +25,12 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[]) {
     const pod = podOf(lab, uid);
     images.set(`g${index}`, {
       ...imageOf(lab, uid, { podName: `guest${index}`, stage: "Capture" }),
-      ...{ metadata: { ...stored, name: `g${index}`, namespace: "default" }, status: { phase: "Capturing" } },
+      ...{ metadata: { ...stored, name: `g${index}`, namespace: namespaceOf(index) }, status: { phase: "Capturing" } },
     });
-    return { ...pod, metadata: { ...stored, ...pod.metadata, name: `guest${index}`, uid } };
+    return {
+      ...pod,
+      metadata: { ...stored, ...pod.metadata, name: `guest${index}`, namespace: namespaceOf(index), uid },
+    };
   });
   const view: View = {
     nodeName: lab.nodeName,
@@ -42,24 +45,29 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[]) {
   return { images, gone, users, view, report };
 }
 
-/** A node that has room for one and a half times as many images. */
-async function openNode(count: number, rooms: number) {
+/** A node that has room for so many images and a half. `namespaces`: of each Pod; the others are in `default`. */
+async function openNode(count: number, rooms: number, { namespaces = [] as string[], maxNamespacePercent = 100 } = {}) {
   await using stack = new AsyncDisposableStack();
   const lab = stack.use(new NodeLab());
+  const namespaceOf = (index: number) => namespaces[index] ?? "default";
   const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
   const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock });
-  const { images, gone, users, ...api } = apiOf(lab, pods);
+  const { images, gone, users, ...api } = apiOf(lab, pods, namespaceOf);
   const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
-  const limits = { maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)), minFreeBytes: 0 };
+  const limits = {
+    maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)),
+    minFreeBytes: 0,
+    maxNamespacePercent,
+  };
   const registry = new Registry();
   const metrics = new AgentMetrics(registry, { frozen: () => 0, used: async () => 0 });
   const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
   const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
-  const pass = (index: number) => agent.pass(`default/guest${index}/g${index}`, neverAborted);
+  const pass = (index: number) => agent.pass(`${namespaceOf(index)}/guest${index}/g${index}`, neverAborted);
   const reads = vi.spyOn(doors.store, "read");
   const opened = stack.move();
   return {
-    ...{ images, users, pass },
+    ...{ images, pass },
     /** The images that are read during these passes. */
     async readDuring(passes: () => Promise<unknown>) {
       reads.mockClear();
@@ -68,11 +76,17 @@ async function openNode(count: number, rooms: number) {
     },
     count,
     statusOf: (index: number) => images.get(`g${index}`)?.status,
+    /** A Pod that is to be restored from the image is there. */
+    isAskedFor(index: number) {
+      const annotations = { [memoryImageAnnotation]: `g${index}` };
+      const metadata = { ...stored, name: `guest${index}`, namespace: namespaceOf(index), uid: "next", annotations };
+      users.set(metadata.name, { metadata, spec: { containers: [] } });
+    },
     /** Captures a Pod, and has it deleted. Its image is as large as the limit expects. */
     async putToSleep(index: number, capturedAt: string) {
       await pass(index);
       await pass(index);
-      const folder = lab.path("images", "default", `guest${index}`, `g${index}`);
+      const folder = lab.path("images", namespaceOf(index), `guest${index}`, `g${index}`);
       const description = JSON.parse(readFileSync(`${folder}/image.json`, "utf8"));
       truncateSync(`${folder}/pages.img`, one + 16 * 1_048_576);
       writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes: one + 16 * 1_048_576 }));
@@ -126,9 +140,7 @@ it("the oldest image makes room for a new one, and its status says so before its
 it("an image that a Pod asks for makes no room: the capture fails", async () => {
   await using node = await openNode(2, 1);
   await node.putToSleep(0, "2026-01-01T00:00:00Z");
-  const annotations = { [memoryImageAnnotation]: "g0" };
-  const metadata = { ...stored, name: "guest0", namespace: "default", uid: "next", annotations };
-  node.users.set("guest0", { metadata, spec: { containers: [] } });
+  node.isAskedFor(0);
   await node.pass(1);
   expect(node.statusOf(1)).toMatchObject({ phase: "Failed", reason: "StoreFull" });
   expect(await node.whole()).toEqual(["g0"]);
@@ -159,4 +171,33 @@ it("a pass looks at other images only if there is no room", async () => {
   await node.putToSleep(1, "2026-01-02T00:00:00Z");
   toPreflight(2);
   expect([...(await node.readDuring(() => node.pass(2)))].sort()).toEqual(["g0", "g1", "g2"]);
+});
+
+const shared = { namespaces: ["b", "a", "a", "a"], maxNamespacePercent: 50 };
+
+it("beyond the share of its namespace, a capture removes the oldest image of its own, and of no other", async () => {
+  await using node = await openNode(4, 4, shared);
+  for (const index of [0, 1, 2]) await node.putToSleep(index, `2026-01-0${index + 1}T00:00:00Z`);
+  await node.pass(3);
+  expect(node.statusOf(1)).toMatchObject({ phase: "Lost", reason: "Evicted" });
+  await passUntil(node, 3, "Captured");
+  expect([...(await node.whole())].sort()).toEqual(["g0", "g2", "g3"]);
+  expect(await node.evictions()).toBe("1");
+});
+
+it("a capture that its namespace has no share for fails, and no image of another namespace goes", async () => {
+  await using node = await openNode(3, 4, { ...shared, maxNamespacePercent: 24 });
+  for (const index of [0, 1]) await node.putToSleep(index, "2026-01-01T00:00:00Z");
+  node.isAskedFor(1);
+  await node.pass(2);
+  expect(node.statusOf(2)).toMatchObject({ phase: "Failed", reason: "NamespaceFull" });
+  expect([...(await node.whole())].sort()).toEqual(["g0", "g1"]);
+  expect(await node.evictions()).toBe("0");
+});
+
+it("captures of one namespace that begin together do not take the same share", async () => {
+  await using node = await openNode(4, 4, { ...shared, namespaces: ["a", "a", "a", "b"] });
+  await Promise.all([0, 1, 2, 3].map((index) => node.pass(index)));
+  expect([0, 1, 2].filter((index) => node.statusOf(index)?.reason === "NamespaceFull")).toHaveLength(1);
+  expect(await node.whole()).toContain("g3");
 });

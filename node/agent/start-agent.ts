@@ -66,7 +66,10 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   const doors = openDoors({ ...config, clock });
   await doors.files.makeFolder(config.storeRoot);
   const state = { isReady: false, frozen: () => 0 };
-  const metrics = new AgentMetrics(registry, { frozen: () => state.frozen(), used: () => doors.store.usedBytes() });
+  const metrics = new AgentMetrics(registry, {
+    frozen: () => state.frozen(),
+    used: async () => (await doors.store.usedBytes()).usedBytes,
+  });
   const metricsServer =
     config.metricsAddress &&
     stack.use(

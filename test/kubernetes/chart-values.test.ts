@@ -92,6 +92,7 @@ describe("hibernation", () => {
       '"--runsc=/node/runsc/runsc"',
       '"--max-store-bytes=50000000000"',
       '"--min-free-percent=15"',
+      '"--max-namespace-percent=50"',
       '"mountPropagation":"HostToContainer"',
       '"hostPath":{"path":"/opt/gvisor","type":"Directory"}',
       `"nodeSelector":${JSON.stringify(nodes)}`,

@@ -33,6 +33,11 @@ export const agentFlags = {
     "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of images; the larger one of this and --min-free-bytes counts",
     (value) => (value < 0 || value > 100 ? "must be from 0 to 100" : undefined),
   ),
+  "max-namespace-percent": flag.integer(
+    50,
+    "share of one namespace in what all images of the node may take, in percent; 100: no limit",
+    (value) => (value < 1 || value > 100 ? "must be from 1 to 100" : undefined),
+  ),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
   "health-probe-bind-address": flag.string(":8081", "address of the listener for /healthz and /readyz; 0: disabled"),
   ...zapFlags,

@@ -7,7 +7,7 @@ describe("the node agent's command line", () => {
       namespace: "rouse",
       ...{ version: false, kubeconfig: undefined, logLevel: "info", nodeName: "node-1", storeRoot: "/var/lib/rouse" },
       runsc: { program: "/usr/local/bin/runsc", root: "/run/containerd/runsc/k8s.io" },
-      limits: { maxStoreBytes: 0, minFreeBytes: 1_073_741_824 },
+      limits: { maxStoreBytes: 0, minFreeBytes: 1_073_741_824, maxNamespacePercent: 50 },
       minFreePercent: 15,
       metricsAddress: { host: undefined, port: 8080 },
       healthAddress: { host: undefined, port: 8081 },
@@ -20,6 +20,7 @@ describe("the node agent's command line", () => {
     expect(refused).toThrow(ConfigError);
     for (const text of ["--node-name", "--store must be", "8080", "stray"]) expect(refused).toThrow(text);
     expect(() => parseAgentConfig(["--min-free-percent=101"])).toThrow("--min-free-percent: must be from 0 to 100");
+    expect(() => parseAgentConfig(["--max-namespace-percent=0"])).toThrow("must be from 1 to 100");
     expect(() => parseAgentConfig(["--max-store-bytes=-1"])).toThrow("--max-store-bytes: must not be negative");
   });
 });

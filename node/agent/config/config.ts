@@ -66,7 +66,11 @@ export function parseAgentConfig(args: readonly string[], environment: Environme
     namespace,
     runsc: { program: values.runsc, root: values["runsc-root"] },
     storeRoot: values.store,
-    limits: { maxStoreBytes: values["max-store-bytes"], minFreeBytes: values["min-free-bytes"] },
+    limits: {
+      maxStoreBytes: values["max-store-bytes"],
+      minFreeBytes: values["min-free-bytes"],
+      maxNamespacePercent: values["max-namespace-percent"],
+    },
     minFreePercent: values["min-free-percent"],
     metricsAddress: tried(() => parseBindAddress(values["metrics-bind-address"])),
     healthAddress: tried(() => parseBindAddress(values["health-probe-bind-address"])),

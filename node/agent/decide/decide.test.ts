@@ -71,8 +71,8 @@ const usual: Observed = {
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },
-  room: { usedBytes: 0, freeBytes: 2 ** 40 },
-  limits: { maxStoreBytes: 0, minFreeBytes: 0 },
+  room: { usedBytes: 0, freeBytes: 2 ** 40, namespaceBytes: 0 },
+  limits: { maxStoreBytes: 0, minFreeBytes: 0, maxNamespacePercent: 100 },
 };
 
 const sandbox = usual.sandbox ?? expect.unreachable();
@@ -95,8 +95,9 @@ describe("a Pod that cannot be captured", () => {
     ["AlreadyCaptured", { isCapturedElsewhere: true }],
     ["RunscMissing", { runscVersion: undefined }],
     ["SizeUnknown", { sandbox: { ...sandbox, memoryBytes: undefined } }],
-    ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0 } }],
-    ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20 } }],
+    ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0, maxNamespacePercent: 100 } }],
+    ["NamespaceFull", { limits: { maxStoreBytes: 2 ** 25, minFreeBytes: 0, maxNamespacePercent: 10 } }],
+    ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20, namespaceBytes: 0 } }],
   ])("is refused as %s", (reason, changes) => {
     expect(refusalOf(usual)).toBeUndefined();
     const observed = { ...usual, ...changes };
@@ -119,7 +120,7 @@ describe("a preflight", () => {
     expect(
       conclude({ ...usual, memoryImage: asked("Preflight", { preflight: { capturable: true } }) }),
     ).toBeUndefined();
-    const full = { limits: { maxStoreBytes: 1, minFreeBytes: 0 } };
+    const full = { limits: { maxStoreBytes: 1, minFreeBytes: 0, maxNamespacePercent: 100 } };
     expect(conclude({ ...usual, ...full })?.preflight).toMatchObject({ capturable: false, reason: "StoreFull" });
   });
 });

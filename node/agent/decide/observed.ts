@@ -12,12 +12,16 @@ import type { StoreIdentity } from "../store/store-file.ts";
 export interface Room {
   readonly usedBytes: number;
   readonly freeBytes: number;
+  /** What the images of the same namespace take. */
+  readonly namespaceBytes: number;
 }
 
 export interface StoreLimits {
   /** 0: no limit. */
   readonly maxStoreBytes: number;
   readonly minFreeBytes: number;
+  /** The share of one namespace in what all images of the node may take. 100: no limit. */
+  readonly maxNamespacePercent: number;
 }
 
 /** All that a pass over one image decides on. */

@@ -1,5 +1,5 @@
 import { isDnsLabel } from "../../../api/rules/names.ts";
-import { bytesOf } from "../evict.ts";
+import { bytesOf, ofNamespace } from "../evict.ts";
 import { isUid } from "../store/records.ts";
 import { isEnding, type Observed } from "./observed.ts";
 
@@ -19,6 +19,7 @@ export const refusalReasons = [
   "SizeUnknown",
   "StoreFull",
   "DiskFull",
+  "NamespaceFull",
 ] as const;
 
 export type RefusalReason = (typeof refusalReasons)[number];
@@ -80,37 +81,54 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   return undefined;
 }
 
-/** How many bytes are missing for the image of a Pod: in the limit of the store, and on the disk. */
-function shortages({ limits, room, sandbox }: Pick<Observed, "limits" | "room" | "sandbox">) {
-  const wantedBytes = imageBytesOf({ sandbox });
-  const { maxStoreBytes, minFreeBytes } = limits;
-  return {
-    store: maxStoreBytes > 0 ? room.usedBytes + wantedBytes - maxStoreBytes : 0,
-    disk: minFreeBytes - (room.freeBytes - wantedBytes),
-  };
+/** What other images have to free for the image of a Pod. */
+export interface Shortage {
+  /** In the limit of the store. */
+  readonly store: number;
+  /** On the disk. */
+  readonly disk: number;
+  /** In the share of the namespace. Only images of that namespace help. */
+  readonly namespace: number;
 }
 
-/** How many bytes other images have to free; 0: none. Where no room was looked for, there is enough. */
-export function shortageOf(observed: Pick<Observed, "limits" | "room" | "sandbox">): number {
-  if (observed.room.freeBytes === Number.POSITIVE_INFINITY) return 0;
-  const { store, disk } = shortages(observed);
-  return Math.max(store, disk, 0);
+const none: Shortage = { store: 0, disk: 0, namespace: 0 };
+
+/** None is below 0. Where no room was looked for, there is enough. */
+export function shortageOf({ limits, room, sandbox }: Pick<Observed, "limits" | "room" | "sandbox">): Shortage {
+  if (room.freeBytes === Number.POSITIVE_INFINITY) return none;
+  const wantedBytes = imageBytesOf({ sandbox });
+  const { maxNamespacePercent, maxStoreBytes, minFreeBytes } = limits;
+  const onDiskBytes = Math.max(0, room.usedBytes + room.freeBytes - minFreeBytes);
+  const allBytes = maxStoreBytes > 0 ? Math.min(maxStoreBytes, onDiskBytes) : onDiskBytes;
+  const shareBytes = (allBytes * maxNamespacePercent) / 100;
+  const store = maxStoreBytes > 0 ? room.usedBytes + wantedBytes - maxStoreBytes : 0;
+  const disk = minFreeBytes - (room.freeBytes - wantedBytes);
+  const namespace = maxNamespacePercent < 100 ? Math.ceil(room.namespaceBytes + wantedBytes - shareBytes) : 0;
+  return { store: Math.max(store, 0), disk: Math.max(disk, 0), namespace: Math.max(namespace, 0) };
 }
+
+export const isShort = ({ store, disk, namespace }: Shortage): boolean => store > 0 || disk > 0 || namespace > 0;
 
 /** The preflight counts what other images may free. They go only for a capture. */
-function refusalOfRoom({ evictable, memoryImage, ...observed }: Observed): Refusal | undefined {
+function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): Refusal | undefined {
   if (observed.sandbox?.memoryBytes === undefined) {
     return { reason: "SizeUnknown", message: "the agent may not see how much memory the Pod has" };
   }
-  const spareBytes = memoryImage?.spec.stage === "Capture" ? 0 : bytesOf(evictable);
-  const { store, disk } = shortages(observed);
-  if (store > spareBytes) {
+  const spare = memoryImage?.spec.stage === "Capture" ? [] : evictable;
+  const { store, disk, namespace } = shortageOf(observed);
+  if (store > bytesOf(spare)) {
     return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
   }
-  if (disk > spareBytes) {
+  if (disk > bytesOf(spare)) {
     return {
       reason: "DiskFull",
       message: "the disk of this node would have less left than --min-free-bytes and --min-free-percent ask for",
+    };
+  }
+  if (namespace > bytesOf(ofNamespace(spare, key.namespace))) {
+    return {
+      reason: "NamespaceFull",
+      message: "the images of this namespace would take more of this node than --max-namespace-percent",
     };
   }
   return undefined;

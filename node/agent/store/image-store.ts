@@ -168,10 +168,15 @@ export class ImageStore {
     return [...images].flatMap((image) => imageKey(namespace, pod, image) ?? []);
   }
 
-  async usedBytes(): Promise<number> {
-    let sum = 0;
-    for (const key of await this.keys()) sum += (await this.#bytesIn(this.#pathOf(key))) + (await this.partBytes(key));
-    return sum;
+  /** What all images take, and what those of one namespace do. */
+  async usedBytes(namespace = ""): Promise<{ readonly usedBytes: number; readonly namespaceBytes: number }> {
+    let [usedBytes, namespaceBytes] = [0, 0];
+    for (const key of await this.keys()) {
+      const bytes = (await this.#bytesIn(this.#pathOf(key))) + (await this.partBytes(key));
+      usedBytes += bytes;
+      if (key.namespace === namespace) namespaceBytes += bytes;
+    }
+    return { usedBytes, namespaceBytes };
   }
 
   /** What a capture has written. */

@@ -113,7 +113,7 @@ export interface LabAgentOptions {
   readonly files?: Files;
 }
 
-const noLimits: StoreLimits = { maxStoreBytes: 0, minFreeBytes: 0 };
+const noLimits: StoreLimits = { maxStoreBytes: 0, minFreeBytes: 0, maxNamespacePercent: 100 };
 const neverAborted = new AbortController().signal;
 const passesMax = 200;
 
@@ -129,7 +129,10 @@ export function startLabAgent(lab: NodeLab, api: LabApi, options: LabAgentOption
     sandboxes: life.of(open.sandboxes, ["end"]),
   };
   const registry = new Registry();
-  const metrics = new AgentMetrics(registry, { frozen: () => agent.frozenPods(), used: () => doors.store.usedBytes() });
+  const metrics = new AgentMetrics(registry, {
+    frozen: () => agent.frozenPods(),
+    used: async () => (await doors.store.usedBytes()).usedBytes,
+  });
   const reports = life.of({ report: (...args: Parameters<LabApi["report"]>) => api.report(...args) }, ["report"]);
   const agent: Agent = new Agent({
     ...{ doors, metrics, limits, log: silentLogger, view: api.view(), storeRoot: lab.storeRoot },
