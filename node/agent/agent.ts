@@ -10,7 +10,7 @@ import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
 import { decide } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf } from "./decide/refusal.ts";
-import { useOf } from "./decide/use.ts";
+import { isUsedUp, useOf } from "./decide/use.ts";
 import { chooseVictims, type Evictable, findEvictable } from "./evict.ts";
 import { observe } from "./observe.ts";
 import { Rooms } from "./rooms.ts";
@@ -171,7 +171,7 @@ export class Agent {
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
     }
     if (memoryImage?.status?.preflight?.capturable === false && !memoryImage.status.phase) return unfitMs;
-    if (!user && disk.marks.length > 0 && !useOf(observed)) return slowRestoringMs;
+    if (!user && disk.marks.length > 0 && !isUsedUp(disk) && !useOf(observed)) return slowRestoringMs;
     return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
   }
 

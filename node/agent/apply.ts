@@ -59,6 +59,8 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "end-user-sentry":
       parts.log.info({ image: textOf(key) }, "ending the sentry of a deleted Pod that was not wholly restored");
       return userSandbox && (await parts.doors.sandboxes.end(userSandbox));
+    case "use-up":
+      return await store.useUp(key);
     case "remove-image":
       return await store.removeImage(key);
     case "remove-marks":

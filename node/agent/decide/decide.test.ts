@@ -182,6 +182,31 @@ describe("an image that the node has lost", () => {
   });
 });
 
+describe("an image that is evicted", () => {
+  const evicted = asked("Capture", { phase: "Lost", reason: "Evicted" });
+  const asleep = { ...usual, memoryImage: evicted, pod: undefined, sandbox: undefined, disk: { ...usual.disk, image } };
+  const withMark = (made: Mark) => ({ ...asleep, disk: { ...asleep.disk, marks: [made] } });
+
+  it("is used up before it goes", () => {
+    expect(decide(asleep)).toBe("use-up");
+    const usedUp = withMark({ ...mark("", "refused"), pod: "", container: "" });
+    expect(useOf(usedUp)).toBeUndefined();
+    expect(conclude(usedUp)).toBeUndefined();
+    expect(decide(usedUp)).toBe("remove-image");
+    expect(decide({ ...usedUp, memoryImage: undefined })).toBe("remove-image");
+  });
+
+  it("stays while a Pod that was faster is restored from it, until that is told", () => {
+    const restoring = withMark(mark("", "restoring"));
+    expect(decide(restoring)).toBeUndefined();
+    const restored = withMark(mark("", "refused"));
+    expect(decide(restored)).toBeUndefined();
+    const told = conclude(restored);
+    expect(told?.restore).toMatchObject({ podUID: userUID, outcome: "Refused" });
+    expect(decide({ ...restored, memoryImage: asked("Capture", { ...told }) })).toBe("remove-image");
+  });
+});
+
 describe("a Pod that was refused", () => {
   it("is told, also if another Pod has used the image", () => {
     const refused = { pod: userUID, reason: "AlreadyUsed", message: "used" };

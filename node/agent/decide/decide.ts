@@ -1,6 +1,7 @@
+import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import { endedAfterMs, isEnding, type Observed } from "./observed.ts";
 import { refusalOf } from "./refusal.ts";
-import { useOf } from "./use.ts";
+import { isUsedUp, useOf } from "./use.ts";
 
 /** One step on the node. Each can be repeated, and after each the pass begins anew. */
 export type Step =
@@ -16,6 +17,8 @@ export type Step =
   | "end-sentry"
   /** The same for the Pod that uses the image. */
   | "end-user-sentry"
+  /** Take an image that goes from all Pods that may ask for it at this moment. */
+  | "use-up"
   | "remove-image"
   | "remove-marks";
 
@@ -57,13 +60,19 @@ function mayCapture(observed: Observed): boolean {
   return !disk.image && disk.marks.length === 0 && refusalOf(observed) === undefined;
 }
 
+const isEvicted = ({ status }: MemoryImage): boolean => status?.phase === "Lost" && status.reason === "Evicted";
+
 /** Whether nobody can or may restore from the image any more. */
 function isSpent(observed: Observed): boolean {
   const { disk, memoryImage, user } = observed;
+  if (isUsedUp(disk)) return true;
   if (!memoryImage) return useOf(observed) !== undefined || (disk.marks.length === 0 && isEnding(user));
   const { phase, restore } = memoryImage.status ?? {};
   // The verdict on a use needs the image, so it is told before the image goes.
-  if (restore !== undefined || phase === "Lost" || phase === "Failed") return true;
+  if (restore !== undefined || phase === "Failed") return true;
+  // A Pod may use it at this moment. It has the image until the verdict is told.
+  if (isEvicted(memoryImage)) return false;
+  if (phase === "Lost") return true;
   return disk.image?.podUID !== memoryImage.spec.podUID;
 }
 
@@ -77,6 +86,8 @@ const isNotWhollyRestored = (observed: Observed): boolean =>
 /** The image goes before its marks: an image without marks counts as unused. */
 function decideFiles(observed: Observed): Step | undefined {
   const { disk, memoryImage, tombstone, user } = observed;
+  const isUnused = disk.image !== undefined && disk.marks.length === 0;
+  if (isUnused && memoryImage && isEvicted(memoryImage)) return "use-up";
   if (disk.image ? isSpent(observed) : disk.isPartial) return "remove-image";
   const isClean = disk.marks.length === 0 && !disk.hasLeftovers;
   if (disk.image || isClean || user || tombstone) return undefined;

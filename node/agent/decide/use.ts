@@ -1,4 +1,5 @@
 import type { RestoreOutcome } from "../../../api/kinds/memory-image.ts";
+import type { OnDisk } from "../store/image-store.ts";
 import { isEnding, type Observed } from "./observed.ts";
 
 /** What became of the one use of an image. */
@@ -13,9 +14,14 @@ export interface Use {
 /** A restore whose sandbox gVisor does not have, and whose marks have not changed for so long, was interrupted. */
 const interruptedAfterMs = 60_000;
 
+/** Whether the agent has used up an image, so that no Pod can. A mark that a shim has only begun to write is no refusal. */
+export const isUsedUp = ({ marks }: Pick<OnDisk, "marks">): boolean =>
+  marks.some(({ name, pod, outcome }) => name === "" && pod === "" && outcome === "refused");
+
 /** Undefined if the image is not used, or the restore goes on. */
 export function useOf(observed: Observed): Use | undefined {
   const { disk, user } = observed;
+  if (isUsedUp(disk)) return undefined;
   const ofPod = disk.marks.find(({ name }) => name === "");
   if (!ofPod) return undefined;
   const beganMs = Math.min(...disk.marks.map((mark) => mark.beganMs));

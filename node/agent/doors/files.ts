@@ -21,8 +21,11 @@ export class Files {
   /** Writes a new file in one step. @throws an error with the code EEXIST if the file is there. */
   async create(path: string, text: string): Promise<void> {
     const next = await writeNext(path, text);
-    await link(next, path);
-    await this.remove(next);
+    try {
+      await link(next, path);
+    } finally {
+      await this.remove(next);
+    }
   }
 
   /** Both names are in one folder. */

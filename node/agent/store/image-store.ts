@@ -123,6 +123,14 @@ export class ImageStore {
     return { isPartial, image, marks: await Promise.all(marks), refused, hasLeftovers };
   }
 
+  /** Makes the mark of a use by nobody, unless a Pod uses the image: whoever has made the mark has the image. */
+  async useUp(key: ImageKey): Promise<void> {
+    const mark = { pod: "", container: "", outcome: "refused", reason: "the node needed the room" };
+    await this.#files.create(`${this.#pathOf(key)}.json`, JSON.stringify(mark)).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    });
+  }
+
   /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
   async removeImage(key: ImageKey): Promise<void> {
     const names = await this.#namesOf(key);

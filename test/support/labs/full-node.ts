@@ -1,0 +1,125 @@
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { Registry } from "prom-client";
+import { expect, vi } from "vitest";
+import type { MemoryImage, MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { Agent } from "../../../node/agent/agent.ts";
+import { AgentMetrics } from "../../../node/agent/agent-metrics.ts";
+import { Files } from "../../../node/agent/doors/files.ts";
+import type { View } from "../../../node/agent/observe.ts";
+import { openDoors } from "../../../node/agent/start-agent.ts";
+import { imageOf, type LabPod, labStore, NodeLab, podOf } from "./node-lab.ts";
+
+const neverAborted = new AbortController().signal;
+const stored = { uid: "u", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" };
+
+/** An API with several Pods that are all to be captured now. */
+function apiOf(lab: NodeLab, labPods: readonly LabPod[], namespaceOf: (index: number) => string) {
+  const images = new Map<string, Stored<MemoryImage>>();
+  const gone = new Set<string>();
+  const users = new Map<string, Stored<Pod>>();
+  const pods = labPods.map(({ uid }, index): Stored<Pod> => {
+    const pod = podOf(lab, uid);
+    images.set(`g${index}`, {
+      ...imageOf(lab, uid, { podName: `guest${index}`, stage: "Capture" }),
+      ...{ metadata: { ...stored, name: `g${index}`, namespace: namespaceOf(index) }, status: { phase: "Capturing" } },
+    });
+    return {
+      ...pod,
+      metadata: { ...stored, ...pod.metadata, name: `guest${index}`, namespace: namespaceOf(index), uid },
+    };
+  });
+  const view: View = {
+    nodeName: lab.nodeName,
+    memoryImage: ({ image }) => images.get(image),
+    podByUid: (uid) => pods.find(({ metadata }) => metadata.uid === uid && !gone.has(uid)),
+    podByName: (_, name) =>
+      users.get(name) ?? pods.find(({ metadata: { name: own, uid } }) => own === name && !gone.has(uid)),
+  };
+  const report = async (image: Stored<MemoryImage>, status: MemoryImageStatus) => {
+    images.set(image.metadata.name, { ...image, status });
+  };
+  return { images, gone, users, view, report };
+}
+
+interface NodeOptions {
+  readonly namespaces?: readonly string[];
+  readonly maxNamespacePercent?: number;
+  readonly files?: Files;
+}
+
+/** A node that has room for so many images and a half. `namespaces`: of each Pod; the others are in `default`. */
+export async function openNode(count: number, rooms: number, options: NodeOptions = {}) {
+  const { namespaces = [], maxNamespacePercent = 100, files = new Files() } = options;
+  await using stack = new AsyncDisposableStack();
+  const lab = stack.use(new NodeLab());
+  const namespaceOf = (index: number) => namespaces[index] ?? "default";
+  const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
+  const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock, files });
+  const { images, gone, users, ...api } = apiOf(lab, pods, namespaceOf);
+  const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
+  const limits = {
+    maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)),
+    minFreeBytes: 0,
+    maxNamespacePercent,
+  };
+  const registry = new Registry();
+  const metrics = new AgentMetrics(registry, { frozen: () => 0, used: async () => 0 });
+  const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
+  const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
+  const pass = (index: number) => agent.pass(`${namespaceOf(index)}/guest${index}/g${index}`, neverAborted);
+  const reads = vi.spyOn(doors.store, "read");
+  const opened = stack.move();
+  return {
+    ...{ lab, images, pass },
+    /** The images that are read during these passes. */
+    async readDuring(passes: () => Promise<unknown>) {
+      reads.mockClear();
+      await passes();
+      return [...new Set(reads.mock.calls.map(([{ image }]) => image))];
+    },
+    count,
+    statusOf: (index: number) => images.get(`g${index}`)?.status,
+    /** A Pod that is to be restored from the image is there. */
+    isAskedFor(index: number, uid = "next") {
+      const annotations = { [memoryImageAnnotation]: `g${index}` };
+      const metadata = { ...stored, name: `guest${index}`, namespace: namespaceOf(index), uid, annotations };
+      users.set(metadata.name, { metadata, spec: { containers: [] } });
+    },
+    /** Captures a Pod, and has it deleted. Its image is as large as the limit expects. */
+    async putToSleep(index: number, capturedAt: string) {
+      await pass(index);
+      await pass(index);
+      const folder = lab.path("images", namespaceOf(index), `guest${index}`, `g${index}`);
+      const description = JSON.parse(readFileSync(`${folder}/image.json`, "utf8"));
+      truncateSync(`${folder}/pages.img`, one + 16 * 1_048_576);
+      writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes: one + 16 * 1_048_576 }));
+      const image = images.get(`g${index}`) ?? expect.unreachable();
+      images.set(`g${index}`, { ...image, status: { ...image.status, capturedAt } });
+      gone.add(pods[index]?.uid ?? "");
+    },
+    async evictions() {
+      return (await registry.metrics()).match(/^rouse_node_evictions_total (\d+)$/m)?.[1];
+    },
+    async whole() {
+      const keys = await doors.store.keys();
+      const read = await Promise.all(keys.map(async (key) => ({ key, ...(await doors.store.read(key)) })));
+      return read.flatMap(({ key, image }) => (image ? [key.image] : []));
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+export type Node = Awaited<ReturnType<typeof openNode>>;
+
+/** Passes over all images, as the workers make them, until this one is as wanted. */
+export async function passUntil({ count, pass, statusOf }: Node, index: number, phase: string) {
+  for (let round = 0; round < 50 && statusOf(index)?.phase !== phase; round += 1) {
+    for (let each = 0; each < count; each += 1) await pass(each);
+  }
+  expect(statusOf(index)?.phase).toBe(phase);
+}
