@@ -75,7 +75,9 @@ type node struct {
 func newNode(t *testing.T) node {
 	n := node{T: t, folder: t.TempDir(), key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
 	beforeStore, beforeTombstones, beforeKeys, beforeFile := imageStore, tombstones, publicKeysFile, storeFile
-	beforeKilled := killedFolder
+	beforeKilled, beforeKnown, beforeUptime := killedFolder, knownStoreFile, uptimeFile
+	knownStoreFile, uptimeFile = filepath.Join(n.folder, "known-store"), filepath.Join(n.folder, "uptime")
+	t.Cleanup(func() { knownStoreFile, uptimeFile = beforeKnown, beforeUptime })
 	killedFolder = filepath.Join(n.folder, "killed")
 	t.Cleanup(func() { killedFolder = beforeKilled })
 	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")

@@ -38,6 +38,11 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit}
 	c.sandbox = sandbox{id: annotations["io.kubernetes.cri.sandbox-id"], root: filepath.Join(settings.Root, namespace)}
 	c.pod = annotations["io.kubernetes.cri.sandbox-uid"]
+	if annotations[runHashAnnotation] != "" {
+		if err := awaitStore(); err != nil {
+			return nil, err
+		}
+	}
 	if err := refuseCaptured(c.pod); err != nil {
 		return nil, err
 	}

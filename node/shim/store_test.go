@@ -48,3 +48,30 @@ func TestAPodWhoseStoreDoesNotComeBackStartsAnew(t *testing.T) {
 		t.Errorf("the refusal says %v", got)
 	}
 }
+
+func TestAPodThatMayBeCapturedWaitsForTheDiskWithTheTombstonesAfterTheStartOfTheNode(t *testing.T) {
+	n := newNode(t)
+	canHibernate := func() *task.CreateTaskRequest {
+		request := n.request("s1", "", "")
+		n.edit(request, `"annotations":{`, `"annotations":{"`+runHashAnnotation+`":"h",`)
+		return request
+	}
+	n.write("uptime", "30.5 12.0\n", 0o600)
+	n.wants("a node that has had no store", canHibernate(), "create", "start")
+	n.write("store.json", `{"id":"store-1","replaces":[]}`, 0o600)
+	n.wants("with the store", canHibernate(), "create", "start")
+	n.bury("s1")
+	n.refuses("a captured Pod", canHibernate())
+	os.Rename(storeFile, storeFile+".aside")
+	os.Rename(tombstones, tombstones+".aside")
+	n.refuses("a captured Pod while the disk is not mounted", canHibernate())
+	n.write("store.json", `{"id":"store-2","replaces":[]}`, 0o600)
+	n.refuses("the same with another store", canHibernate())
+	n.wants("a Pod that does not hibernate", n.request("s1", "", ""), "create", "start")
+	n.write("store.json", `{"id":"store-2","replaces":["store-1"]}`, 0o600)
+	n.wants("with a store that stands for it", canHibernate(), "create", "start")
+	os.Remove(storeFile)
+	n.refuses("without any store", canHibernate())
+	n.write("uptime", "600.0 12.0\n", 0o600)
+	n.wants("a node that has run for long enough", canHibernate(), "create", "start")
+}
