@@ -1,89 +1,25 @@
 import { describe, expect, it, vi } from "vitest";
-import { podType, secretType } from "../../../api/kinds/core.ts";
-import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
-import type { Stored } from "../../../api/kinds/meta.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import { memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { type Hibernation, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
-import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
-import { findCondition } from "../../../api/rules/conditions.ts";
-import {
-  givenUpAnnotation,
-  memoryImageAnnotation,
-  runHashAnnotation,
-  sealedPodAnnotation,
-  signatureAnnotation,
-  signingGate,
-} from "../../../api/rules/keys.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { memoryImageAnnotation, runHashAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
 import { permitFor, signPermit } from "../../../controller/suspension/hibernation/permit.ts";
 import { readSigningKey } from "../../../controller/suspension/hibernation/signing-key.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
-import { silentLogger } from "../../../lib/log/log.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
-import { agentPod, captured, startFakeNodeAgent } from "../../support/fakes/fake-node-agent.ts";
-import { openSandboxLab } from "../../support/labs/sandbox-lab.ts";
-import { openSleepLab, type SleepLab, waiting } from "../../support/labs/sleep-lab.ts";
-
-const flags = ["--hibernation"];
-const containers = [{ name: "main", image: "busybox" }];
-const gvisor = { spec: { containers, nodeName: "node-1", runtimeClassName: "gvisor" } };
-const hibernates: Partial<SandboxSpec> = { suspensionStrategy: { type: "Hibernate" }, podTemplate: gvisor };
-const kept = {
-  state: "Hibernated",
-  node: "node-1",
-  bytes: 31_000_000,
-  capturedAt: "2026-01-01T12:00:00Z",
-  durationMilliseconds: 100,
-};
-
-const images = async ({ client }: SleepLab): Promise<readonly Stored<MemoryImage>[]> =>
-  (await client.list(memoryImageType, { namespace: "default" })).items;
-
-const untilAnswered = (lab: SleepLab, podUid: string) =>
-  vi.waitFor(async () => {
-    const image = (await images(lab)).find(({ spec }) => spec.podUID === podUid);
-    expect(image?.status?.preflight).toBeDefined();
-    return image;
-  }, waiting);
-
-const untilTold = (lab: SleepLab, hibernation: unknown) =>
-  vi.waitFor(async () => expect(withoutPod((await lab.sandbox()).status?.hibernation)).toEqual(hibernation), waiting);
-
-/** Which Pod it is about. */
-const withoutPod = ({ lastWake, ...rest }: Hibernation = {}): Hibernation => {
-  const { podUID: _, ...wake } = lastWake ?? {};
-  return { ...rest, ...(lastWake && { lastWake: wake as typeof lastWake }) };
-};
-
-const agentBecomes = ({ client }: SleepLab, ready: "True" | "False") => {
-  const body = { status: { conditions: [{ type: "Ready", status: ready }] } };
-  return client.patch(podType, agentPod, { type: "merge", body }, { subresource: "status" });
-};
-
-const metric = (text: string, series: string): number =>
-  Number(
-    text
-      .split("\n")
-      .find((line) => line.startsWith(`${series} `))
-      ?.slice(series.length + 1),
-  );
-
-const watching = ({ client }: SleepLab) => ({
-  ...{ client, namespace: "default", indexes: {} },
-  ...{ clock: systemClock, log: silentLogger },
-});
-
-/** A sandbox that runs, and whose agent has answered. */
-async function openRunning(spec: Partial<SandboxSpec> = {}) {
-  await using stack = new AsyncDisposableStack();
-  const lab = stack.use(await openSleepLab());
-  const agent = stack.use(startFakeNodeAgent(lab.client));
-  const controller = stack.use(await lab.startController({ flags }));
-  await lab.create({ ...hibernates, ...spec });
-  const pod = await lab.untilReady();
-  await untilAnswered(lab, pod.metadata.uid);
-  const opened = stack.move();
-  return { lab, agent, controller, pod, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
+import { captured } from "../../support/fakes/fake-node-agent.ts";
+import {
+  containers,
+  gvisor,
+  images,
+  kept,
+  metric,
+  openRunning,
+  untilAnswered,
+  untilTold,
+  watching,
+} from "../../support/labs/memory-lab.ts";
+import { waiting } from "../../support/labs/sleep-lab.ts";
 
 describe("a sandbox on a node whose agent can keep memory", () => {
   it("sleeps with its memory, and wakes with it, once and again", async () => {
@@ -225,101 +161,6 @@ describe("a sandbox on a node whose agent can keep memory", () => {
   });
 });
 
-describe("a capture that leaves no memory", () => {
-  it("that failed ends the Pod as in any suspension, and the status tells why", async () => {
-    await using running = await openRunning();
-    const { lab, agent, controller } = running;
-    agent.capture = () => ({ phase: "Failed", reason: "DiskFull", message: "no space left on device" });
-    await lab.change({ operatingMode: "Suspended" });
-    const message = "the capture failed: DiskFull: no space left on device";
-    expect((await lab.untilAsleep()).status?.hibernation).toEqual({
-      state: "Stopped",
-      reason: "CaptureFailed",
-      message,
-    });
-    await vi.waitFor(async () => expect(await images(lab)).toEqual([]), waiting);
-    const series = 'rouse_hibernation_refusals_total{reason="CaptureFailed",result="Stopped"}';
-    await vi.waitFor(async () => expect(metric(await controller.metrics(), series)).toBe(1), waiting);
-    await lab.change({ operatingMode: "Running" });
-    await untilTold(lab, { lastWake: { mode: "Anew", reason: "CaptureFailed" } });
-  });
-
-  it("does not begin if the agent refused, or has not answered", async () => {
-    await using running = await openRunning();
-    const { lab, agent } = running;
-    agent.preflight = { capturable: false, reason: "NotOurGvisor", message: "the runtime is not gVisor" };
-    await lab.change({ operatingMode: "Suspended" });
-    await lab.untilAsleep();
-    await lab.change({ operatingMode: "Running" });
-    const next = await lab.untilReady();
-    await untilAnswered(lab, next.metadata.uid);
-    await lab.change({ operatingMode: "Suspended" });
-    expect((await lab.untilAsleep()).status?.hibernation).toMatchObject({
-      state: "Stopped",
-      reason: "AgentRefused",
-      message: "the node agent cannot capture it: NotOurGvisor: the runtime is not gVisor",
-    });
-    agent.preflight = undefined;
-    await lab.change({ operatingMode: "Running" });
-    await lab.untilReady();
-    await lab.change({ operatingMode: "Suspended" });
-    expect((await lab.untilAsleep()).status?.hibernation).toMatchObject({ state: "Stopped", reason: "NoAnswer" });
-    expect(agent.captured).toHaveLength(1);
-  });
-
-  it("does not begin if the agent is dead, whatever it has answered", async () => {
-    await using running = await openRunning();
-    const { lab, agent, controller } = running;
-    await agentBecomes(lab, "False");
-    await lab.change({ operatingMode: "Suspended" });
-    const message = "its node has no node agent that is ready";
-    const told = { state: "Stopped", reason: "AgentNotReady", message };
-    expect((await lab.untilAsleep()).status?.hibernation).toEqual(told);
-    expect(agent.captured).toEqual([]);
-    expect(await lab.eventNotes("MemoryNotKept")).toEqual([`Sandbox is suspended without its memory: ${message}`]);
-    const series = 'rouse_hibernation_refusals_total{reason="AgentNotReady",result="Stopped"}';
-    await vi.waitFor(async () => expect(metric(await controller.metrics(), series)).toBe(1), waiting);
-    await lab.change({ operatingMode: "Running" });
-    await untilTold(lab, { lastWake: { mode: "Anew", reason: "AgentNotReady" } });
-  });
-
-  it("does not begin while the agent is dead: a sandbox that is to stay awake says so, until it is back", async () => {
-    const suspensionStrategy = { type: "Hibernate", onFailure: "StayAwake" } as const;
-    await using running = await openRunning({
-      ...{ suspensionStrategy, autoSuspension: { inactivityTimeoutSeconds: 3_600 } },
-    });
-    const { lab } = running;
-    const blocked = async () =>
-      findCondition((await lab.sandbox()).status?.conditions, "AutoSuspensionBlocked")?.message ?? "";
-    await vi.waitFor(async () => expect(await blocked()).toBe(""), waiting);
-    await agentBecomes(lab, "False");
-    await vi.waitFor(async () => expect(await blocked()).toContain("no node agent that is ready"), waiting);
-    await agentBecomes(lab, "True");
-    await vi.waitFor(async () => expect(await blocked()).toBe(""), waiting);
-  });
-
-  it("that the agent does not end is given up, and a late one is not used", async () => {
-    await using running = await openRunning({ suspensionStrategy: { type: "Hibernate", timeoutSeconds: 1 } });
-    const { lab, agent, pod } = running;
-    agent.capture = () => undefined;
-    const at = { namespace: "default", name: `pod-${pod.metadata.uid}` };
-    const seen: string[] = [];
-    await using watched = startInformer<MemoryImage>({ ...watching(lab), type: memoryImageType });
-    watched.onChange(({ current }) => {
-      if (!current?.metadata.annotations || seen.length > 0) return;
-      seen.push(...Object.entries(current.metadata.annotations).flat());
-      const late = { type: "merge", body: { status: captured } } as const;
-      lab.client.patch(memoryImageType, at, late, { subresource: "status" }).catch(() => {});
-    });
-    await lab.change({ operatingMode: "Suspended" });
-    expect((await lab.untilAsleep()).status?.hibernation).toMatchObject({ state: "Stopped", reason: "AgentSilent" });
-    await lab.change({ operatingMode: "Running" });
-    await untilTold(lab, { lastWake: { mode: "Anew", reason: "AgentSilent" } });
-    expect(seen).toEqual([givenUpAnnotation, "AgentSilent"]);
-    expect(agent.restored).toEqual([]);
-  });
-});
-
 it("a Pod that its node does not take within a second is replaced by one without memory", async () => {
   await using running = await openRunning();
   const { lab, agent, pod } = running;
@@ -400,75 +241,4 @@ it("a Pod with the gate that the controller finds is deleted and made anew, and 
   await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
   expect([...signed]).toEqual([(await lab.pod())?.metadata.uid]);
   expect(signed.has(foreign.metadata.uid)).toBe(false);
-});
-
-it("another controller ends a suspension whose capture has begun, and keeps the memory", async () => {
-  await using lab = await openSleepLab();
-  await using agent = startFakeNodeAgent(lab.client);
-  const ended = Promise.withResolvers<typeof captured>();
-  agent.capture = () => ended.promise;
-  {
-    await using _controller = await lab.startController({ flags });
-    await lab.create(hibernates);
-    const pod = await lab.untilReady();
-    await untilAnswered(lab, pod.metadata.uid);
-    await lab.change({ operatingMode: "Suspended" });
-    await vi.waitFor(() => expect(agent.captured).toEqual([pod.metadata.uid]), waiting);
-  }
-  await using _controller = await lab.startController({ flags });
-  ended.resolve(captured);
-  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
-});
-
-it("a controller that cannot read its key goes on without memory, says so, and keeps memory once it can", {
-  timeout: 60_000,
-}, async () => {
-  await using lab = await openSleepLab();
-  await using agent = startFakeNodeAgent(lab.client);
-  {
-    await using _controller = await lab.startController({ flags });
-    await lab.create(hibernates);
-    await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
-    await lab.change({ operatingMode: "Suspended" });
-    expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
-  }
-  const at = { namespace: agentPod.namespace, name: signingSecretName };
-  const secret = await lab.client.get(secretType, at);
-  await lab.client.patch(secretType, at, { type: "merge", body: { data: { "ed25519.key": null } } });
-  await using controller = await lab.startController({ flags });
-  await lab.change({ operatingMode: "Running" });
-  await untilTold(lab, { lastWake: { mode: "Anew", reason: "NoSigningKey" } });
-  await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
-  await lab.change({ operatingMode: "Suspended" });
-  const message = "the controller cannot read its signing key";
-  const told = { state: "Stopped", reason: "NoSigningKey", message };
-  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(told);
-  expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(0);
-  await lab.client.patch(secretType, at, { type: "merge", body: { data: secret.data } });
-  await vi.waitFor(
-    async () => expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(1),
-    waiting,
-  );
-  await lab.change({ operatingMode: "Running" });
-  await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
-  await lab.change({ operatingMode: "Suspended" });
-  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
-  expect(agent.restored).toEqual([]);
-});
-
-it("a manual suspension captures memory also without activators", async () => {
-  await using lab = await openSandboxLab({ flags });
-  await using agent = startFakeNodeAgent(lab.controllerFreeClient);
-  await lab.create(hibernates);
-  await lab.untilCondition("Ready", { status: "True" });
-  const answered = async () => {
-    const { items } = await lab.controllerFreeClient.list(memoryImageType, { namespace: "default" });
-    expect(items[0]?.status?.preflight).toBeDefined();
-  };
-  await vi.waitFor(answered, waiting);
-  await lab.change({ operatingMode: "Suspended" });
-  const asleep = await lab.untilCondition("Suspended", { status: "True" });
-  expect(asleep.status?.hibernation).toEqual(kept);
-  expect(asleep.metadata.annotations ?? {}).not.toHaveProperty([sealedPodAnnotation]);
-  expect(agent.captured).toHaveLength(1);
 });
