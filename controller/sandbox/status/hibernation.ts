@@ -6,7 +6,7 @@ import { findCondition } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { captureFailure, captureOf } from "../../suspension/hibernation/capture.ts";
-import { holdsMemory, imageOfPod, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
+import { holdsMemory, imageOfPod, isEvicted, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
 import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/memory-provider.ts";
 import { type LossReason, lossOf } from "../../suspension/hibernation/restore.ts";
 import { isToHibernate } from "../../suspension/hibernation/strategy.ts";
@@ -144,6 +144,8 @@ function woken(seen: SeenMemory & { readonly pod: LivePod }, before: Hibernation
   if (before?.state === undefined && (before?.lastWake || !image)) return before;
   const hasAsked = restoredFrom(metadata) !== undefined && image !== undefined;
   const restore = image && restoreOf(image, metadata.uid ?? "");
+  // Its node has made room while the Pod was made, so the Pod found no image.
+  if (restore?.outcome === "Refused" && image && isEvicted(image)) return anew("Evicted", restore.podUID);
   if (restore) return wakeFrom(restore);
   if (!hasAsked && before?.state === "Restoring") return verdictOf(memory) ?? anew(lossOf(memory));
   const isAsking = restoredFrom(metadata) !== undefined;
