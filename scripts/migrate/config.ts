@@ -17,12 +17,12 @@ export interface MigrateConfig {
 export const migrateFlags = {
   phase: flag.string(
     "",
-    "bootstrap, before an upgrade: create the pools that claims without a pool will need. migrate, after an upgrade: rewrite every object in the stored version. leave, before a rollback or an uninstall: protect the definitions from Helm, check that no name of a sandbox leads to activators, and list suspended sandboxes. revert, before a rollback to v0.4: make v1alpha1 the stored version, and rewrite every object and owner reference in it. Run revert again after the rollback: it rewrites the owner references that were written in v1beta1 meanwhile",
+    "bootstrap, before an upgrade: create the pools that claims without a pool will need. migrate, after an upgrade: make v1beta1 the stored version where it is not, and rewrite every object and owner reference in it. leave, before a rollback or an uninstall: protect the definitions from Helm, check that no name of a sandbox leads to activators, and list suspended sandboxes. revert, before a rollback to v0.4: make v1alpha1 the stored version, and rewrite every object and owner reference in it. Run revert again after the rollback: it rewrites the owner references that were written in v1beta1 meanwhile",
   ),
   "dry-run": flag.boolean(false, "print the intended writes, and write nothing"),
   namespace: flag.string(
     "",
-    "rewrite only objects in this namespace; empty: in all namespaces. Whatever the namespace, revert changes the stored version of the whole cluster",
+    "rewrite only objects in this namespace; empty: in all namespaces. Whatever the namespace, migrate and revert change the stored version of the whole cluster",
   ),
   kubeconfig: flag.string(
     "",

@@ -37,18 +37,6 @@ async function annotate(client: KubeClient, annotations: Readonly<Record<string,
 const annotationsOfAll = async (client: KubeClient) =>
   (await listDefinitions(client)).map(({ metadata }) => metadata.annotations);
 
-/** Runs a phase whose checks wait for nothing but the clock. */
-async function runToItsEnd(client: KubeClient, phase: string) {
-  const clock = new FakeClock();
-  const running = runBy(clock, client, `--phase=${phase}`);
-  const ended = running.then(() => true);
-  await vi.waitFor(async () => {
-    await clock.advance(10_000);
-    expect(await Promise.race([ended, Promise.resolve(false)])).toBe(true);
-  }, waiting);
-  return running;
-}
-
 /** What `kubectl replace` does with a manifest that lacks the annotation. */
 async function unprotect(client: KubeClient): Promise<void> {
   for (const { metadata } of await listDefinitions(client)) {
@@ -102,7 +90,7 @@ describe("the phase before Rouse goes", () => {
   it.each(["leave", "revert"])("puts back what keeps the definitions, in phase %s", async (phase) => {
     await using api = await openWebhookApi();
     await unprotect(api.client);
-    const { fine, said } = await runToItsEnd(api.client, phase);
+    const { fine, said } = await run(api.client, `--phase=${phase}`);
     expect(fine).toBe(true);
     expect(said).toContain(`annotations ${allKeys} of sandboxes.agents.x-k8s.io rewritten`);
     expect(await annotationsOfAll(api.client)).toEqual(Array(4).fill(expect.objectContaining(keptByInstallers)));
@@ -111,7 +99,7 @@ describe("the phase before Rouse goes", () => {
   it.each(Object.keys(keptByInstallers))("puts the annotation %s back if it alone is missing", async (key) => {
     await using api = await openWebhookApi();
     await annotate(api.client, { [key]: null });
-    const { fine, said } = await runToItsEnd(api.client, "leave");
+    const { fine, said } = await run(api.client, "--phase=leave");
     expect(fine).toBe(true);
     expect(said).toContain(`annotation ${key} of sandboxes.agents.x-k8s.io rewritten`);
     expect(await annotationsOfAll(api.client)).toEqual(Array(4).fill(expect.objectContaining(keptByInstallers)));
@@ -124,7 +112,7 @@ describe("the phase before Rouse goes", () => {
   ])("keeps other options of Argo CD, as in %j", async (before, after) => {
     await using api = await openWebhookApi();
     await annotate(api.client, { [syncOptions]: before });
-    expect((await runToItsEnd(api.client, "leave")).fine).toBe(true);
+    expect((await run(api.client, "--phase=leave")).fine).toBe(true);
     const options = (await annotationsOfAll(api.client)).map((annotations) => annotations?.[syncOptions]);
     expect(options).toEqual(Array(4).fill(after));
   });
@@ -165,6 +153,20 @@ describe("the phase before Rouse goes", () => {
     await leadToThePod(api.client, "nova");
     await clock.advance(2_000);
     expect((await running).said.at(-1)).toBe(ready);
+  });
+
+  it("puts back what keeps the definitions, also if it was taken off while the phase waited", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await leadToActivators(api.client, "nova");
+    const clock = new FakeClock();
+    const running = runBy(clock, api.client, "--phase=leave");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await unprotect(api.client);
+    await leadToThePod(api.client, "nova");
+    await clock.advance(2_000);
+    expect((await running).said.at(-1)).toBe(ready);
+    expect(await annotationsOfAll(api.client)).toEqual(Array(4).fill(expect.objectContaining(keptByInstallers)));
   });
 
   it("fails after a minute with every Service and EndpointSlice that still leads to activators", async () => {

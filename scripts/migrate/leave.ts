@@ -30,12 +30,14 @@ type Scope = Pick<MigrateConfig, "namespace" | "dryRun">;
 export async function leave(client: KubeClient, clock: Clock, config: Scope, signal: AbortSignal): Promise<Outcome> {
   const found = await definitionsOf(client, signal);
   if (found.length === 0) return { written: [], notes: [], problems: ["the four definitions do not exist"] };
-  const kept = await keepDefinitions(client, config, signal);
   const leading = await untilNoneLeads(client, clock, config, signal);
+  // Last, because the wait takes up to a minute, in which an installer may take the annotations off.
+  const kept = await keepDefinitions(client, config, signal);
   return {
     written: kept.written,
     notes: await suspendedIn(client, config, signal),
     problems: [...kept.problems, ...leading.map((name) => `${name} leads to activators: ${cure}`)],
+    reached: "the definitions stay, and no name of a sandbox leads to activators: Rouse can go",
   };
 }
 

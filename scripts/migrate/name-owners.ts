@@ -10,14 +10,16 @@ import { ApiError } from "../../kube/client/errors.ts";
 import type { MigrateConfig } from "./config.ts";
 import { listServed } from "./list-served.ts";
 import type { Outcome } from "./outcome.ts";
+import type { StoredVersion } from "./stored-version.ts";
 import { writeOne } from "./write-one.ts";
 
-type Version = "v1alpha1" | "v1beta1";
-
-const sandboxTypes: Readonly<Record<Version, ResourceType>> = { v1alpha1: sandboxV1alpha1Type, v1beta1: sandboxType };
+const sandboxTypes: Readonly<Record<StoredVersion, ResourceType>> = {
+  v1alpha1: sandboxV1alpha1Type,
+  v1beta1: sandboxType,
+};
 
 /** The kinds of objects that the four kinds own. Sandboxes are read in the version that stays. */
-const ownedKinds = (version: Version): readonly ResourceType[] => [
+const ownedKinds = (version: StoredVersion): readonly ResourceType[] => [
   sandboxTypes[version],
   podType,
   serviceType,
@@ -37,7 +39,7 @@ const passesMax = 10;
  * @throws ApiUnreachable when the API server does not answer.
  */
 export async function nameOwnersIn(
-  version: Version,
+  version: StoredVersion,
   client: KubeClient,
   config: Pick<MigrateConfig, "namespace" | "dryRun">,
   signal: AbortSignal,
@@ -56,13 +58,13 @@ export async function nameOwnersIn(
 
 interface Renaming {
   readonly client: KubeClient;
-  readonly version: Version;
+  readonly version: StoredVersion;
   /** The version that the owner references have until then. */
-  readonly other: Version;
+  readonly other: StoredVersion;
   readonly signal: AbortSignal;
 }
 
-const otherThan = (version: Version): Version => (version === "v1beta1" ? "v1alpha1" : "v1beta1");
+const otherThan = (version: StoredVersion): StoredVersion => (version === "v1beta1" ? "v1alpha1" : "v1beta1");
 
 /** One pass over all kinds. */
 async function passOver(
@@ -89,7 +91,7 @@ async function passOver(
   return { written, problems };
 }
 
-const isNamedIn = (version: Version, { apiVersion }: OwnerReference): boolean =>
+const isNamedIn = (version: StoredVersion, { apiVersion }: OwnerReference): boolean =>
   apiVersion === `${agentsGroup}/${version}` || apiVersion === `${extensionsGroup}/${version}`;
 
 /** The write has a precondition on the version that was read: a sandbox may be given to a claim meanwhile. */

@@ -23,9 +23,14 @@ export interface Found {
 export async function definitionsOf(client: KubeClient, signal: AbortSignal): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const { metadata } of customResourceDefinitions()) {
-    const { name } = metadata;
-    const definition = await client.get(customResourceDefinitionType, { name }, signal).catch(undefinedIfNotFound);
-    if (definition) found.push({ definition, versions: (definition.spec?.versions ?? []) as readonly Version[] });
+    const one = await definitionNamed(metadata.name ?? "", client, signal).catch(undefinedIfNotFound);
+    if (one) found.push(one);
   }
   return found;
+}
+
+/** @throws the errors of `KubeClient.get`. */
+export async function definitionNamed(name: string, client: KubeClient, signal: AbortSignal): Promise<Found> {
+  const definition = await client.get(customResourceDefinitionType, { name }, signal);
+  return { definition, versions: (definition.spec?.versions ?? []) as readonly Version[] };
 }

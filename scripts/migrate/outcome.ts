@@ -4,7 +4,7 @@ export interface Outcome {
   readonly written: readonly string[];
   /** Information for the operator; the upgrade can go on. */
   readonly notes: readonly string[];
-  /** The state of the whole cluster if there are no problems; absent: the phase's usual one. */
+  /** The state of the whole cluster, which the phase has read, if there are no problems. */
   readonly reached?: string;
   /** Faults that the operator must fix before the upgrade can go on. */
   readonly problems: readonly string[];

@@ -5,21 +5,20 @@ import { leaderLeaseName } from "../../api/rules/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { fill, listDefinitions, makePodOf, run, runBy } from "../../test/support/builders/migration.ts";
+import {
+  fill,
+  listDefinitions,
+  makePodOf,
+  run,
+  runBy,
+  storedIn,
+  versionsOf,
+} from "../../test/support/builders/migration.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("the phase before going back", () => {
-  const versionsOf = async (client: KubeClient) => {
-    const items = await listDefinitions(client);
-    return items.map(
-      ({ spec }) => (spec?.versions ?? []) as readonly { readonly name: string; readonly storage: boolean }[],
-    );
-  };
-  const storedIn = async (client: KubeClient) =>
-    (await versionsOf(client)).map((versions) => versions.find(({ storage }) => storage)?.name);
-
   it("has every kind stored in v1alpha1, gives API servers time to notice, and rewrites every object", async () => {
     await using api = await openWebhookApi();
     await fill(api.client);
@@ -63,15 +62,6 @@ describe("the phase before going back", () => {
     expect(client.calls.filter(({ verb, kind }) => verb === "get" && kind === "Pod")).toHaveLength(1);
   });
 
-  /** Runs the phase and advances the clock by the API servers' delay. */
-  async function revert(client: KubeClient) {
-    const clock = new FakeClock();
-    const running = runBy(clock, client, "--phase=revert");
-    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
-    await clock.advance(10_000);
-    return running;
-  }
-
   /** Imitates a running controller: creates another Pod after each write of an owner, up to `times`. */
   function busyController(client: KubeClient, times: number): KubeClient {
     let made = 0;
@@ -94,7 +84,7 @@ describe("the phase before going back", () => {
     await using api = await openWebhookApi();
     await fill(api.client);
     await makePodOf(api.client, "nova", "v1beta1");
-    const { fine, said } = await revert(busyController(api.client, 3));
+    const { fine, said } = await run(busyController(api.client, 3), "--phase=revert");
     expect(fine).toBe(true);
     expect(said).toContain("8 rewritten, problems: 0");
     const { items } = await api.client.list(podType);
@@ -106,7 +96,7 @@ describe("the phase before going back", () => {
     await using api = await openWebhookApi();
     await fill(api.client);
     await makePodOf(api.client, "nova", "v1beta1");
-    const { fine, said } = await revert(busyController(api.client, 1_000));
+    const { fine, said } = await run(busyController(api.client, 1_000), "--phase=revert");
     expect(fine).toBe(false);
     expect(said.at(-2)).toMatch(/^problem: pass 10 still found owner references in v1beta1/);
     expect(said.at(-1)).toBe("14 rewritten, problems: 1");
@@ -124,7 +114,7 @@ describe("the phase before going back", () => {
       metadata: { namespace: "default", name: leaderLeaseName },
       spec: { leaseDurationSeconds: 15, renewTime, ...(holder && { holderIdentity: holder }) },
     });
-    const { fine, said } = await revert(api.client);
+    const { fine, said } = await run(api.client, "--phase=revert");
     expect(fine).toBe(true);
     const note = `note: rouse-1 leads (Lease default/${leaderLeaseName}) and keeps writing owner references in v1beta1: run this phase again once the older release is installed`;
     expect(said.includes(note)).toBe(lease.reported);
@@ -133,7 +123,7 @@ describe("the phase before going back", () => {
   it("names the owners that are left once the older release is in its place, at once", async () => {
     await using api = await openWebhookApi();
     await fill(api.client);
-    await revert(api.client);
+    await run(api.client, "--phase=revert");
     await makePodOf(api.client, "nova", "v1beta1");
     for (const { metadata, spec } of await listDefinitions(api.client)) {
       const versions = (spec?.versions ?? []) as readonly { readonly name: string }[];

@@ -6,10 +6,11 @@ import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import { storageMigratedAtAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ApiError, isInvalid } from "../../kube/client/errors.ts";
+import { ApiError, isInvalid, undefinedIfNotFound } from "../../kube/client/errors.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { MigrateConfig } from "./config.ts";
 import { listServed } from "./list-served.ts";
+import { definitionNamed } from "./our-definitions.ts";
 import type { Outcome } from "./outcome.ts";
 import { writeOne } from "./write-one.ts";
 
@@ -51,8 +52,11 @@ export async function rewriteEverything(
     });
     // The extensions may not be installed. Sandboxes are always installed after the upgrade.
     const unserved = `${type.plural} are not served in ${type.version}`;
-    if (!objects && type === sandboxType) problems.push(`${unserved}: upgrade the definitions first`);
-    else if (!objects) notes.push(`${unserved}: skipped`);
+    if (!objects) {
+      const isMissing = type === sandboxType || (await isInstalled(type, client, signal));
+      if (isMissing) problems.push(`${unserved}: upgrade the definitions first`);
+      else notes.push(`${unserved}: skipped`);
+    }
     for (const some of inGroupsOf(atOnce, objects ?? [])) {
       const results = await Promise.all(some.map((object) => (dryRun ? "written" : rewrite(type, object, rewriting))));
       for (const [at, object] of some.entries()) {
@@ -65,6 +69,10 @@ export async function rewriteEverything(
   }
   return { written, notes, problems };
 }
+
+/** Objects of a kind whose definition exists may be stored in any of its versions. */
+const isInstalled = async (type: ResourceType, client: KubeClient, signal: AbortSignal): Promise<boolean> =>
+  (await definitionNamed(`${type.plural}.${type.group}`, client, signal).catch(undefinedIfNotFound)) !== undefined;
 
 function rewrite(
   type: ResourceType,

@@ -19,7 +19,8 @@ import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { bareEnvironment } from "../../test/support/program.ts";
 
-const at = "2026-01-01T00:00:00.000Z";
+/** After the time in which API servers apply a changed definition. */
+const at = "2026-01-01T00:00:10.000Z";
 
 async function poolNames(client: KubeClient): Promise<readonly string[]> {
   return (await client.list(sandboxWarmPoolType)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
@@ -212,10 +213,10 @@ describe("the phase after the upgrade", () => {
   it("skips kinds that are not installed", async () => {
     await using api = await openMemoryApi();
     const client = recordCalls(api.client);
-    client.failWith = ({ verb, kind }) =>
-      verb === "list" && kind !== "Sandbox"
-        ? new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" })
-        : undefined;
+    client.failWith = ({ verb, kind, name }) => {
+      const isOfExtensions = verb === "list" ? /^Sandbox\w/.test(kind) : name.endsWith("extensions.agents.x-k8s.io");
+      return isOfExtensions ? new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" }) : undefined;
+    };
     const { fine, said } = await run(client, "--phase=migrate");
     expect(fine).toBe(true);
     expect(said).toContain("note: sandboxclaims are not served in v1beta1: skipped");
@@ -236,7 +237,7 @@ describe("the phase after the upgrade", () => {
     const client = recordCalls(api.client);
     const { said } = await run(client, "--phase=migrate", "--dry-run");
     expect(said.at(-1)).toBe("dry run: nothing was written; 4 to be rewritten, problems: 0");
-    expect(client.calls.every(({ verb }) => verb === "list")).toBe(true);
+    expect(client.calls.every(({ verb }) => verb === "list" || verb === "get")).toBe(true);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { bootstrap } from "./bootstrap.ts";
-import type { MigrateConfig, Phase } from "./config.ts";
+import type { MigrateConfig } from "./config.ts";
 import { leave } from "./leave.ts";
 import type { Outcome } from "./outcome.ts";
 import { storeNewer } from "./store-newer.ts";
@@ -55,15 +55,5 @@ function describe(
   const count = dryRun ? `dry run: nothing was written; ${written.length} to be` : written.length;
   say(`${count} ${did}, problems: ${problems.length}`);
   // With --namespace, the other namespaces may still need the phase.
-  const left = reached ?? whatIsLeft[phase];
-  if (left !== undefined && !dryRun && namespace === undefined && problems.length === 0) say(left);
+  if (reached !== undefined && !dryRun && namespace === undefined && problems.length === 0) say(reached);
 }
-
-const whatIsLeft: Readonly<Record<Phase, string | undefined>> = {
-  bootstrap: undefined,
-  migrate:
-    "all objects are stored in v1beta1, and no owner reference uses v1alpha1; you can remove v1alpha1 from status.storedVersions of the four definitions",
-  leave: "the definitions stay, and no name of a sandbox leads to activators: Rouse can go",
-  revert:
-    "all objects are stored in v1alpha1; you can remove v1beta1 from status.storedVersions of the four definitions",
-};

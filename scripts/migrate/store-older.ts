@@ -1,4 +1,3 @@
-import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { MigrateConfig } from "./config.ts";
@@ -7,13 +6,11 @@ import { nameOwnersIn } from "./name-owners.ts";
 import { definitionsOf, type Version } from "./our-definitions.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
+import { notServing, storeAllIn, storedOtherwise } from "./stored-version.ts";
 import { whoLeads } from "./who-leads.ts";
 
 const older = "v1alpha1";
 const newer = "v1beta1";
-
-// Each API server applies a changed definition a moment after the response.
-const settleMs = 10_000;
 
 /**
  * Sets the storage version of all four kinds to `v1alpha1`, and rewrites every object and its dependants. Until then
@@ -34,10 +31,8 @@ export async function revertStorage(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const found = await definitionsOf(client, signal);
-  const problems = found.flatMap(({ definition, versions }) =>
-    versions.some(({ name }) => name === older) ? [] : [`${definition.metadata.name} does not serve ${older}`],
-  );
-  if (problems.length > 0) return { written: [], notes: [], problems };
+  const unserved = notServing(older, found).map((name) => `${name} does not serve ${older}`);
+  if (unserved.length > 0) return { written: [], notes: [], problems: unserved };
   const kept = await keepDefinitions(client, config, signal);
   if (kept.problems.length > 0) return kept;
   const isBack = found.length > 0 && !found.some(({ versions }) => versions.some(isServedNewer));
@@ -45,18 +40,16 @@ export async function revertStorage(
     const owned = await nameOwnersIn(older, client, config, signal);
     return { ...owned, written: [...kept.written, ...owned.written], reached: ownersAreNamed };
   }
-  if (!config.dryRun) {
-    for (const { definition, versions } of await definitionsOf(client, signal)) {
-      await storeIn(client, definition, versions, signal);
-    }
-    await clock.sleep(settleMs, signal);
-  }
+  const storing = { client, clock, config, signal };
+  const { problems } = await storeAllIn(older, storing);
+  if (problems.length > 0) return { ...kept, problems };
   const rewritten = await rewriteEverything(client, clock, config, signal);
   const owned = await nameOwnersIn(older, client, config, signal);
   return {
     written: [...kept.written, ...rewritten.written, ...owned.written],
     notes: [...rewritten.notes, ...aboutNamespace(config), ...(await whoLeads(client, clock, signal))],
-    problems: [...rewritten.problems, ...owned.problems],
+    problems: [...rewritten.problems, ...owned.problems, ...(await storedOtherwise(older, storing))],
+    reached: `all objects are stored in ${older}; you can remove ${newer} from status.storedVersions of the four definitions`,
   };
 }
 
@@ -72,16 +65,3 @@ function aboutNamespace({ namespace, dryRun }: Pick<MigrateConfig, "namespace" |
 const ownersAreNamed = `${newer} is no longer served, and no owner reference uses it`;
 
 const isServedNewer = ({ name, served }: Version): boolean => name === newer && served !== false;
-
-async function storeIn(
-  client: KubeClient,
-  { metadata: { name = "", resourceVersion } }: CustomResourceDefinition,
-  versions: readonly Version[],
-  signal: AbortSignal,
-): Promise<void> {
-  const body = {
-    metadata: { resourceVersion },
-    spec: { versions: versions.map((version) => ({ ...version, storage: version.name === older })) },
-  };
-  await client.patch(customResourceDefinitionType, { name }, { type: "merge", body }, {}, signal);
-}

@@ -9,11 +9,27 @@ import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { type Clock, FakeClock } from "../../../lib/time/clock.ts";
 import { parseMigrateConfig } from "../../../scripts/migrate/config.ts";
+import type { Version } from "../../../scripts/migrate/our-definitions.ts";
 import { runMigration } from "../../../scripts/migrate/run.ts";
+import { eventually } from "../eventually.ts";
 import { anAlphaClaim, anAlphaPool, anAlphaSandbox, anAlphaTemplate } from "./versions.ts";
 
-/** Runs a phase of the migration. Returns whether the upgrade can continue, and the output. */
-export const run = (client: KubeClient, ...flags: readonly string[]) => runBy(new FakeClock(), client, ...flags);
+/** Runs a phase of the migration, whose waits take no time. Returns whether the upgrade can continue, and the output. */
+export async function run(client: KubeClient, ...flags: readonly string[]) {
+  const clock = new FakeClock();
+  const running = runBy(clock, client, ...flags);
+  let hasEnded = false;
+  const note = () => {
+    hasEnded = true;
+  };
+  running.then(note, note);
+  // As long as a test may take: this many requests take seconds on a busy machine.
+  await eventually(async () => {
+    await clock.advanceToNext();
+    return hasEnded;
+  }, 25_000);
+  return running;
+}
 
 /** The same with the clock of the test. */
 export async function runBy(clock: Clock, client: KubeClient, ...flags: readonly string[]) {
@@ -45,3 +61,11 @@ export async function listDefinitions(client: KubeClient) {
   const { items } = await client.list(customResourceDefinitionType);
   return items.filter(({ metadata }) => metadata.name.endsWith("agents.x-k8s.io"));
 }
+
+/** The versions of each of the four definitions. */
+export const versionsOf = async (client: KubeClient) =>
+  (await listDefinitions(client)).map(({ spec }) => (spec?.versions ?? []) as readonly Version[]);
+
+/** The storage version of each of the four definitions. */
+export const storedIn = async (client: KubeClient) =>
+  (await versionsOf(client)).map((versions) => versions.find(({ storage }) => storage)?.name);
