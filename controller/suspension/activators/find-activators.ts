@@ -50,7 +50,7 @@ export function startActivatorFinder({ client, clock, log, config }: FindActivat
         .filter((pod) => !isOurs(pod))
         .map((pod) => ({ ...pod, apiVersion: "v1", kind: "Pod" })),
     async list(signal) {
-      const { items } = await client.list(podType, selection, signal);
+      const { items } = await client.list(podType, { namespace, labelSelector }, signal);
       return activatorsAmong(items);
     },
     [Symbol.asyncDispose]: () => pods[Symbol.asyncDispose](),
