@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
+import { type BareApiServer, establishDefinitions, startBareApiServer } from "./support/bare-api-server.ts";
 import {
   allKept,
+  byHelm,
   convertByNothing,
   definitions,
   filledIn,
@@ -9,6 +10,7 @@ import {
   installFormer,
   keptDefinitions,
   migrating,
+  ourImages,
   stepsBack,
   uidOf,
   upgradeToOurs,
@@ -20,6 +22,13 @@ beforeEach(async () => {
   api = await startBareApiServer(inject("tools"));
 });
 afterEach(() => api[Symbol.asyncDispose]());
+
+const staying = "### Staying with Rouse after all";
+const storeOlder = "### 2. To v0.4: store all objects in v1alpha1";
+
+/** The storage version of sandboxes. */
+const storedIn = () =>
+  api.type("kubectl get crd sandboxes.agents.x-k8s.io -o 'jsonpath={.spec.versions[?(@.storage==true)].name}'");
 
 describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart of %s and back", (release) => {
   it("no step deletes a definition or a sandbox, and the way can be taken twice", async () => {
@@ -44,7 +53,7 @@ describe("somebody who turns back to Rouse", () => {
     const release = "v0.4.6";
     const uid = await installFormer(api, release);
     await upgradeToOurs(api, release);
-    const stay = commandsUnder(migrating, "### Staying with Rouse after all");
+    const stay = commandsUnder(migrating, staying).filter(byHelm);
     expect(stay.length).toBe(3);
     for (const step of [...stepsBack(release).slice(0, -1), ...stay]) {
       await api.type(filledIn(step, release));
@@ -52,7 +61,43 @@ describe("somebody who turns back to Rouse", () => {
       expect({ step, kept: await keptDefinitions(api) }).toEqual({ step, kept: allKept });
     }
     expect(await uidOf(api)).toBe(uid);
-    const stored = "kubectl get crd sandboxes.agents.x-k8s.io -o 'jsonpath={.spec.versions[?(@.storage==true)].name}'";
-    expect(await api.type(stored)).toBe("v1beta1");
+    expect(await storedIn()).toBe("v1beta1");
+  });
+
+  it("has them again by the manifest of a release, which needs --force-conflicts as on the page", async () => {
+    const install = "kubectl apply --server-side -k k8s";
+    await api.type(install);
+    await establishDefinitions(api);
+    const [revert = ""] = commandsUnder(migrating, storeOlder);
+    await api.type(revert);
+    expect(await storedIn()).toBe("v1alpha1");
+    await expect(api.type(install)).rejects.toThrow(/conflict with "rouse-migrate".*\.spec\.versions/s);
+    const byManifest = commandsUnder(migrating, staying).filter((command) => command.includes("install.yaml"));
+    expect(byManifest.length).toBe(1);
+    await api.type((byManifest[0] ?? "").replace("-f install.yaml", "-k k8s"));
+    expect(await storedIn()).toBe("v1beta1");
+    await api.type(install);
+    expect(await api.type("npm run --silent migrate -- --phase=migrate")).toContain(
+      "all objects are stored in v1beta1",
+    );
+  });
+});
+
+describe("an upgrade that disables v1alpha1", () => {
+  it("is rejected while a definition stores it, also if status.storedVersions does not say so", async () => {
+    await api.type("kubectl apply --server-side -k k8s");
+    await establishDefinitions(api);
+    const [revert = "", recordOlder = ""] = commandsUnder(migrating, storeOlder);
+    const recordNewer = () => api.type(recordOlder.replace("v1alpha1", "v1beta1"));
+    const upgrade = () =>
+      api.type(
+        `helm install agent-sandbox charts/rouse --namespace agent-sandbox-system --take-ownership ${ourImages} --set v1alpha1.enabled=false --dry-run=server`,
+      );
+    await api.type(revert);
+    await recordNewer();
+    await expect(upgrade()).rejects.toThrow("may still be stored in v1alpha1. Nothing was changed");
+    await api.type("npm run --silent migrate -- --phase=migrate");
+    await recordNewer();
+    expect(await upgrade()).toContain("--enable-webhook=false");
   });
 });

@@ -77,7 +77,7 @@ export async function upgradeToOurs(api: BareApiServer, release: Release): Promi
   await convertByNothing(api);
 }
 
-const byHelm = (command: string) => !/kubectl apply -f|kubectl -n agent-sandbox-system/.test(command);
+export const byHelm = (command: string) => !/kubectl apply |kubectl -n agent-sandbox-system/.test(command);
 
 /** The steps of the page that apply to this release, for an installation by Helm. */
 export const stepsBack = (release: Release): readonly string[] =>
