@@ -51,6 +51,18 @@ describe("the workers of a queue", () => {
     await running[Symbol.asyncDispose]();
   });
 
+  it("leave the event loop its turn, also if their passes await nothing and a key is added without end", async () => {
+    let isOver = false;
+    const { queue, running } = start(async (key) => {
+      if (!isOver) queue.add(key);
+      return {};
+    });
+    queue.add("a");
+    await settled();
+    isOver = true;
+    await running[Symbol.asyncDispose]();
+  });
+
   it("wait longer each time where a pass asks for a delay that is not a number", async () => {
     const { clock, queue, failures, running } = start(async () => ({ requeueAfterMs: Number.NaN }));
     queue.add("a");

@@ -24,18 +24,19 @@ export interface WorkOptions {
   /** Called for every failure before the key is queued again. */
   readonly onFailure: (key: string, error: unknown) => void;
   /**
-   * Other work of the process gets its turn between two keys, in groups by namespace; absent: only while a pass awaits
-   * something.
+   * Other work of the process gets its turn between two keys, in groups by namespace; absent: after a number of keys, also
+   * if no pass awaits anything.
    */
   readonly turns?: Turns | undefined;
 }
 
 /** Starts the workers of one queue. Disposing lets each finish its current key. */
 export function startWorkers({ name, queue, workers, reconcile, onFailure, turns }: WorkOptions): Running {
+  const own = new CountedTurns();
   const worker = async (signal: AbortSignal) => {
     for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
       try {
-        await turns?.rest(groupOf(key), "begins");
+        await (turns ? turns.rest(groupOf(key), "begins") : own.rest());
         const { requeueAfterMs, isInterrupted = false } = await reconcile(key, signal);
         // A delay that the queue rejects is a failure of the pass, so the key waits longer each time.
         if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs);
@@ -53,4 +54,19 @@ export function startWorkers({ name, queue, workers, reconcile, onFailure, turns
     onAbort(signal, () => queue.close());
     await Promise.all(Array.from({ length: workers }, () => worker(signal)));
   });
+}
+
+/** The number of passes in one turn of the event loop. */
+const passesInOneTurn = 64;
+
+/** Promises that resolve at once would keep all timers and sockets from their turn. A key that is added without end would do so for ever. */
+class CountedTurns {
+  #passes = 0;
+
+  /** Resolves in a later turn of the event loop once this one has had its passes. */
+  async rest(): Promise<void> {
+    if (this.#passes === 0) setImmediate(() => (this.#passes = 0));
+    this.#passes += 1;
+    while (this.#passes > passesInOneTurn) await new Promise((resolve) => setImmediate(resolve));
+  }
 }
