@@ -7,9 +7,16 @@ import { startWorkers } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { KindRegistry } from "../kind-registry.ts";
 import type { Commit, Located, Storage } from "../storage/storage.ts";
-import { decideGarbage, type GarbageAction, type OwnerState } from "./garbage.ts";
+import {
+  blocks,
+  decideGarbage,
+  type GarbageAction,
+  isInForegroundDeletion,
+  type OwnerState,
+  withoutBlocking,
+} from "./garbage.ts";
 import { recordOwnerReport } from "./garbage-events.ts";
-import { foregroundFinalizer, type ObjectDeletion } from "./object-deletion.ts";
+import type { ObjectDeletion } from "./object-deletion.ts";
 import { storeOrFinish, withFinalizers } from "./object-lifecycle.ts";
 import type { ObjectWrites } from "./object-writes.ts";
 import { retryCeiling } from "./retry-ceiling.ts";
@@ -65,13 +72,33 @@ class GarbageCollector {
     const located = this.#storage.byUid(uid);
     if (!located) return;
     const { object } = located.entry;
-    // One that is never collected must not keep its owner.
-    const dependents = this.#storage
-      .dependentsOf(uid)
-      .map(({ entry }) => entry.object)
-      .filter(({ metadata }) => metadata.namespace !== undefined || object.metadata.namespace === undefined);
+    const dependents = this.#dependentsOf(object);
     const ownerState = (owner: OwnerReference) => this.#stateOf(object, owner);
-    this.#perform(decideGarbage({ object, dependents, ownerState }), located);
+    const isInCycle = () => this.#isInCycle(object);
+    this.#perform(decideGarbage({ object, dependents, ownerState, isInCycle }), located);
+  }
+
+  #dependentsOf({ metadata: { uid = "", namespace } }: KubeObject): readonly KubeObject[] {
+    const dependents = this.#storage.dependentsOf(uid).map(({ entry }) => entry.object);
+    // One that is never collected must not keep its owner.
+    return dependents.filter(({ metadata }) => metadata.namespace !== undefined || namespace === undefined);
+  }
+
+  /** Whether a way leads from the object back to it, from each owner to a dependent for which it waits. */
+  #isInCycle(object: KubeObject): boolean {
+    const { uid } = object.metadata;
+    const seen = new Set<string | undefined>();
+    const rest = [object];
+    for (let owner = rest.pop(); owner; owner = rest.pop()) {
+      for (const dependent of this.#dependentsOf(owner)) {
+        if (!blocks(dependent, owner)) continue;
+        if (dependent.metadata.uid === uid) return true;
+        if (seen.has(dependent.metadata.uid) || !isInForegroundDeletion(dependent)) continue;
+        seen.add(dependent.metadata.uid);
+        rest.push(dependent);
+      }
+    }
+    return false;
   }
 
   #enqueue(commit: Commit): void {
@@ -82,8 +109,10 @@ class GarbageCollector {
     for (const owner of ownersBefore(commit)) if (this.#storage.byUid(owner.uid)) this.#queue.add(owner.uid);
   }
 
-  #addDependents(uid: string): void {
-    for (const { entry } of this.#storage.dependentsOf(uid)) this.#queue.add(entry.object.metadata.uid);
+  #addDependents(uid: string, which: (dependent: KubeObject) => boolean = () => true): void {
+    for (const { entry } of this.#storage.dependentsOf(uid)) {
+      if (which(entry.object)) this.#queue.add(entry.object.metadata.uid);
+    }
   }
 
   #stateOf(dependent: KubeObject, owner: OwnerReference): OwnerState {
@@ -91,9 +120,10 @@ class GarbageCollector {
     const kind = this.#kinds.ofGroupKind(groupOf(owner.apiVersion), owner.kind);
     if (!kind) return "present";
     if (kind.type.namespaced && dependent.metadata.namespace === undefined) return "impossible";
-    const found = this.#storage.byUid(owner.uid)?.entry.object.metadata;
-    if (!found || (found.namespace !== undefined && found.namespace !== dependent.metadata.namespace)) return "absent";
-    return found.deletionTimestamp && found.finalizers?.includes(foregroundFinalizer) ? "waiting" : "present";
+    const found = this.#storage.byUid(owner.uid)?.entry.object;
+    const namespace = found?.metadata.namespace;
+    if (!found || (namespace !== undefined && namespace !== dependent.metadata.namespace)) return "absent";
+    return isInForegroundDeletion(found) ? "waiting" : "present";
   }
 
   #perform(action: GarbageAction, located: Located): void {
@@ -105,7 +135,10 @@ class GarbageCollector {
       case "nothing":
         return;
       case "askDependents":
-        return this.#addDependents(uid);
+        return this.#addDependents(uid, ({ metadata }) => !metadata.deletionTimestamp);
+      case "unblockOwners":
+        storeOrFinish(this.#storage, resource, withoutBlocking(object));
+        return;
       case "orphanDependents":
         for (const dependent of this.#storage.dependentsOf(uid)) dropOwners(this.#storage, dependent, [uid]);
         return this.#queue.add(uid);
@@ -118,6 +151,7 @@ class GarbageCollector {
         return dropOwners(this.#storage, located, action.uids);
       case "delete":
         if (!kind) return;
+        if (action.unblockOwners) this.#storage.put(resource, withoutBlocking(object));
         this.#deletion.delete(kind, namespace, name, { uid, propagationPolicy: action.policy, dryRun: false });
         return;
       case "report":

@@ -22,7 +22,10 @@ const decide = (
   object: KubeObject,
   owners: Readonly<Record<string, OwnerState>> = {},
   dependents: readonly KubeObject[] = [],
-) => decideGarbage({ object, dependents, ownerState: ({ uid }) => owners[uid] ?? "absent" });
+) => decideGarbage({ object, dependents, ownerState: ({ uid }) => owners[uid] ?? "absent", isInCycle: () => false });
+
+const decideInCycle = (object: KubeObject, ownerState: () => OwnerState = () => "waiting") =>
+  decideGarbage({ object, dependents: [child(true)], ownerState, isInCycle: () => true });
 
 describe("the garbage collector", () => {
   it("keeps an object without an owner, or with an existing one", () => {
@@ -56,6 +59,13 @@ describe("the garbage collector", () => {
     const removal = { do: "removeFinalizer", finalizer: "foregroundDeletion" };
     expect(decide(leaving("foregroundDeletion"), {}, [child(false)])).toEqual(removal);
     expect(decide(leaving("foregroundDeletion"), {}, [child(true)])).toEqual({ do: "askDependents" });
+  });
+
+  it("ends the wait of the owners of an object that waits for itself", () => {
+    expect(decideInCycle(leaving("foregroundDeletion"))).toEqual({ do: "unblockOwners" });
+    const deletion = { do: "delete", policy: "Foreground", unblockOwners: true };
+    expect(decideInCycle(ownedBy(owner("a", true)))).toEqual(deletion);
+    expect(decideInCycle(ownedBy(owner("a", true)), () => "present")).toEqual({ do: "nothing" });
   });
 
   it("frees the dependents of an owner that orphans them, then lets it go", () => {

@@ -135,6 +135,19 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await becomes(api, "a", 404);
     });
 
+    it("deletes objects that own each other in a cycle, with foreground deletion", async () => {
+      await using api = await open();
+      const { dependent, reference } = await createFamily(api);
+      const owned = ({ metadata: { name, uid } }: typeof dependent) => ({
+        ownerReferences: [{ ...reference, name, uid }],
+      });
+      const last = await create(api, "c", owned(dependent));
+      const body = { metadata: owned(last) };
+      await api.call("PATCH", `${configMapsOf(api)}/a`, { body, contentType: merge });
+      await api.call("DELETE", `${configMapsOf(api)}/a`, { body: { propagationPolicy: "Foreground" } });
+      for (const name of ["a", "b", "c"]) await becomes(api, name, 404);
+    });
+
     it("keeps the dependents with orphan deletion", async () => {
       await using api = await open();
       await createFamily(api);
