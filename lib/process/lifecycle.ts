@@ -1,4 +1,5 @@
 import { onAbort } from "../guard/on-abort.ts";
+import type { Clock } from "../time/clock.ts";
 
 /** A background task that runs until disposed. */
 export interface Running extends AsyncDisposable {
@@ -57,14 +58,22 @@ export function startTask(name: string, work: (signal: AbortSignal) => Promise<v
   };
 }
 
+/** A terminal signals all its processes, and npm passes the signal on: one Ctrl-C arrives twice, within milliseconds. */
+const sameSignalMs = 1_000;
+
 /**
- * Aborts at the first SIGTERM, SIGINT or SIGHUP (a closed terminal). A second one ends the process at once with status
- * 1, as in the ecosystem's controllers. Disposing removes the handlers.
+ * Aborts at the first SIGTERM, SIGINT or SIGHUP (a closed terminal). Another one ends the process at once with status
+ * 1, as in the ecosystem's controllers, but not in the first second. Disposing removes the handlers.
  */
-export function stopOnSignals(process: NodeJS.Process): { readonly signal: AbortSignal } & Disposable {
+export function stopOnSignals(
+  process: NodeJS.Process,
+  { ticksMs }: Pick<Clock, "ticksMs"> = { ticksMs: () => performance.now() },
+): { readonly signal: AbortSignal } & Disposable {
   const stop = new AbortController();
+  let firstMs = 0;
   const onSignal = (name: NodeJS.Signals) => {
-    if (stop.signal.aborted) process.exit(1);
+    if (!stop.signal.aborted) firstMs = ticksMs();
+    else if (ticksMs() - firstMs >= sameSignalMs) process.exit(1);
     stop.abort(new Error(`received ${name}`));
   };
   const names = ["SIGTERM", "SIGINT", "SIGHUP"] as const;

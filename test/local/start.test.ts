@@ -208,6 +208,8 @@ describe("local mode, started with one command", () => {
   it("leaves no process and no port behind after Ctrl-C", async () => {
     const pid = await pidOfHello();
     expect(alive(pid)).toBe(true);
+    // As with npm: the terminal signals each process, and npm passes the signal on.
+    process.kill(local.pid, "SIGINT");
     expect(await local.end("SIGINT")).toBe(0);
     expect(alive(pid)).toBe(false);
     expect(await connects(ready.activator)).toBe(false);

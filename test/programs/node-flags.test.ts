@@ -9,5 +9,16 @@ it.each(["controller", "activator"])("are the same for the %s in its image and w
   const command = ["node", ...nodeFlags, `${program}/main.ts`];
   const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(read(`Dockerfile.${program}`)) ?? [];
   expect(JSON.parse(entryPoint)).toEqual(command);
-  expect(JSON.parse(read("package.json")).scripts[program]).toBe(["scripts/run", ...command.slice(1)].join(" "));
+  expect(JSON.parse(read("package.json")).scripts[program]).toBe(["exec scripts/run", ...command.slice(1)].join(" "));
+});
+
+it("is the child of npm itself: else the shell between them may keep a signal", () => {
+  const scripts: Readonly<Record<string, string>> = JSON.parse(read("package.json")).scripts;
+  const programs = Object.entries(scripts).filter(
+    ([, line]) => /scripts\/run .*\.ts\b/.test(line) && !line.includes("vitest"),
+  );
+  expect(programs.map(([name]) => name)).toEqual(
+    expect.arrayContaining(["start", "controller", "activator", "cluster"]),
+  );
+  for (const [name, line] of programs) expect(line, name).toMatch(/^exec scripts\/run /);
 });

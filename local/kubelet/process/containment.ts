@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Cgroup } from "./cgroups.ts";
+import { killedAtExit } from "./killed-at-exit.ts";
 import { environmentValues, hasProc, processesWith, readProcess } from "./proc.ts";
 import { killProcess, type Launch } from "./process.ts";
 
@@ -26,6 +27,7 @@ export interface ContainmentRecord {
 export class Containment {
   readonly record: ContainmentRecord;
   #cgroup: Cgroup | undefined;
+  #atExit: Disposable | undefined;
 
   private constructor(record: ContainmentRecord) {
     this.record = record;
@@ -47,7 +49,10 @@ export class Containment {
 
   /** Creates the planned cgroup. If that fails, the mark alone finds the processes. */
   open(): void {
-    this.#cgroup = Cgroup.make(this.record.cgroup);
+    const cgroup = Cgroup.make(this.record.cgroup);
+    this.#cgroup = cgroup;
+    // The next run of local mode finds what has no cgroup.
+    this.#atExit = cgroup && killedAtExit(() => killMembers(cgroup));
   }
 
   /** The same launch, with the mark, and in the cgroup: in the part of it that the process `pid` is in then. */
@@ -72,6 +77,7 @@ export class Containment {
       await clock.sleep(pauseMs);
     }
     this.#cgroup?.remove();
+    this.#atExit?.[Symbol.dispose]();
     return { killed: killed.size, left };
   }
 
@@ -95,6 +101,11 @@ export class Containment {
   async #marked(): Promise<readonly number[]> {
     return hasProc ? processesWith(`${markName}=${this.record.mark}`) : [];
   }
+}
+
+function killMembers(cgroup: Cgroup): void {
+  cgroup.kill();
+  for (const pid of cgroup.members()) killProcess(pid);
 }
 
 /** A killed process loses its environment, and with it the mark, before it closes its ports and ends. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import type { Exit } from "../container/container-state.ts";
+import { killedAtExit } from "./killed-at-exit.ts";
 
 export interface Launch {
   /** The path of the file to run. */
@@ -42,9 +43,11 @@ export async function startProcess(launch: Launch): Promise<ProcessGroup> {
     throw new SpawnFailed(`cannot start ${program}: ${await errorOf(child)}`);
   child.on("error", () => {}); // a signal could not be delivered: the process has ended
   let ended = false;
+  const atExit = killedAtExit(() => killGroup(pid, "SIGKILL"));
   const exited = new Promise<Exit>((resolve) => {
     child.once("exit", (code, signal) => {
       ended = true;
+      atExit[Symbol.dispose]();
       killGroup(pid, "SIGKILL");
       resolve({ code, signal });
     });
