@@ -143,8 +143,11 @@ export class PodLife {
       await this.#stopAll(this.#sidecars());
       await Promise.all(sidecars);
     }
-    const { addresses, clock } = this.#services;
-    if (!signal.aborted) addresses.free(this.podIp, this.#pod.metadata.uid, clock.ticksMs());
+    const { addresses, clock, volumes } = this.#services;
+    const { uid } = this.#pod.metadata;
+    if (signal.aborted) return;
+    addresses.free(this.podIp, uid, clock.ticksMs());
+    await volumes.leaveClaims(uid);
   }
 
   /** `activeDeadlineSeconds`: after this time the Pod has failed, in any state. */

@@ -99,6 +99,39 @@ describe("a volume", () => {
     await expect.poll(volumes).toEqual([kept.metadata.uid]);
   });
 
+  it("of a claim is removed at the next start if local mode ends right after the deletion", async () => {
+    await using node = await openLocalNode();
+    const { client } = node;
+    await createClaim(node, "data");
+    await outputWith(node, { persistentVolumeClaim: { claimName: "data" } }, count);
+    await node.stop();
+    // As it is after `kill -9`: nothing but the API server knows of the deletion.
+    await client.delete(persistentVolumeClaimType, inDefault("data"));
+    await node.restart();
+    await expect.poll(() => readdir(join(node.dataDir, "volumes"))).toEqual([]);
+    await expect.poll(() => client.list(persistentVolumeClaimType, {})).toMatchObject({ items: [] });
+  });
+
+  it("of a claim keeps the deleted claim until no running Pod uses it", async () => {
+    await using node = await openLocalNode();
+    const { client } = node;
+    await createClaim(node, "data");
+    const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
+    const done = node.createPod("done", { volumes, restartPolicy: "Never", containers: [aScript("")] });
+    await Promise.all([done, node.createPod("nova", { volumes, containers: [aScript(idle)] })]);
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    await node.podOnce("done", ({ status }) => expect(status?.phase).toBe("Succeeded"));
+    await client.delete(persistentVolumeClaimType, inDefault("data"));
+    const claim = await client.get(persistentVolumeClaimType, inDefault("data"));
+    expect(claim.metadata).toMatchObject({
+      deletionTimestamp: expect.any(String),
+      finalizers: ["kubernetes.io/pvc-protection"],
+    });
+    await client.delete(podType, inDefault("nova"));
+    await expect.poll(() => client.list(persistentVolumeClaimType, {})).toMatchObject({ items: [] });
+    await expect.poll(() => readdir(join(node.dataDir, "volumes"))).toEqual([]);
+  });
+
   it("is that of the claim that exists, also if the watch of claims still tells of a deleted one", async () => {
     const late = Promise.withResolvers<void>();
     let isLate = false;
@@ -118,6 +151,8 @@ describe("a volume", () => {
     expect(await outputWith(node, volume, count, "first")).toBe("1\n");
     isLate = true;
     await node.client.delete(persistentVolumeClaimType, inDefault("data"));
+    const forced = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+    await node.client.patch(persistentVolumeClaimType, inDefault("data"), forced);
     const { metadata } = await createClaim(node, "data");
     expect(await outputWith(node, volume, count, "second")).toBe("1\n");
 

@@ -1,19 +1,14 @@
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import {
-  type PersistentVolumeClaim,
-  type Pod,
-  persistentVolumeClaimType,
-  type Volume,
-} from "../../../api/kinds/core.ts";
+import type { PersistentVolumeClaim, Pod, Volume } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
-import { undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Removals } from "../../disk/removals.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
 import { StartRefused } from "../start-refusal.ts";
+import { protectedClaim } from "./claim-protection.ts";
 import { type Directories, isUid } from "./directories.ts";
 import { configMapBytes, type FileSelection, secretBytes, selectFiles, type VolumeFile } from "./volume-files.ts";
 
@@ -25,6 +20,9 @@ const volumeFileBytesMax = 64 * 1024 * 1024;
 const deletedSuffix = ".deleted";
 /** Of an empty file beside the directory of a deleted claim that a Pod still uses. */
 const deletingSuffix = ".deleting";
+
+/** The names of directories that one line of the log has. */
+const reportedMax = 10;
 
 /** The UID of a claim, if the name is that and the suffix. */
 const uidBefore = (suffix: string, name: string): string | undefined => {
@@ -46,6 +44,7 @@ export class Volumes {
   readonly #users = new Map<string, Set<string>>();
   /** Claims that are deleted, and whose data a Pod uses, or may be about to use. */
   readonly #pendingRemovals = new Set<string>();
+  #onClaimRemoved: (claimUid: string) => void = () => {};
   /** Reads of claims whose answer may still make a Pod the user of a deleted claim. */
   #reads = 0;
 
@@ -70,28 +69,39 @@ export class Volumes {
   /** Begins to remove the directories of the Pod, and those of deleted claims that only it used. It never rejects. */
   async release(podUid: string): Promise<void> {
     const { directories, removals } = this.#options;
+    await this.leaveClaims(podUid);
+    void removals.remove(directories.pod(podUid));
+  }
+
+  /** The Pod uses its claims no more. Begins to remove the directories of deleted ones that only it used. It never rejects. */
+  async leaveClaims(podUid: string): Promise<void> {
     for (const [claimUid, users] of this.#users) {
       users.delete(podUid);
       if (users.size === 0) this.#users.delete(claimUid);
     }
     await this.#removeUnused();
-    void removals.remove(directories.pod(podUid));
   }
 
-  /** Begins to remove the data of a deleted claim, once no Pod uses it. It never rejects. */
-  async removeClaim(claimUid: string): Promise<void> {
+  /** Calls `listener` for each claim whose data is removed: as far as one can see, or not at all if the system refuses it. */
+  whenClaimRemoved(listener: (claimUid: string) => void): void {
+    this.#onClaimRemoved = listener;
+  }
+
+  /** Begins to remove the data of a deleted claim, once no Pod uses it. Resolves with whether that is so now. It never rejects. */
+  async removeClaim(claimUid: string): Promise<boolean> {
     // For the next start, if local mode ends before the Pod does. Only then may the removal begin, which removes the mark.
     if (this.#users.has(claimUid) || this.#reads > 0) await this.#markDeleting(claimUid);
     this.#pendingRemovals.add(claimUid);
     await this.#removeUnused();
+    return !this.#pendingRemovals.has(claimUid);
   }
 
   /**
-   * Begins to complete removals that were interrupted, before any Pod runs. A directory without a claim and without a mark stays: if
-   * the API server has lost its data, the volumes should survive.
+   * Begins to complete removals that were interrupted, before any Pod runs. A directory without a claim and without a mark stays, and is
+   * logged: if the API server has lost its data, the volumes should survive.
    */
   async finishRemovals(claimUids: ReadonlySet<string>): Promise<void> {
-    const { directories, removals } = this.#options;
+    const { directories, removals, log } = this.#options;
     const names = await readdir(directories.volumes).catch(() => []);
     for (const name of names) {
       if (uidBefore(deletedSuffix, name) !== undefined) void removals.remove(join(directories.volumes, name));
@@ -100,6 +110,11 @@ export class Volumes {
       if (deleting !== undefined && claimUids.has(deleting)) await this.#unmark(deleting);
       else if (deleting !== undefined) await this.#remove(deleting);
     }
+    const marked = new Set(names.map((name) => uidBefore(deletingSuffix, name)));
+    const lost = names.filter((name) => isUid(name) && !claimUids.has(name) && !marked.has(name));
+    if (lost.length === 0) return;
+    const found = { count: lost.length, directory: directories.volumes, names: lost.slice(0, reportedMax) };
+    log.warn(found, "found data without a PersistentVolumeClaim; remove it by hand if nobody needs it");
   }
 
   async #markDeleting(claimUid: string): Promise<void> {
@@ -121,6 +136,7 @@ export class Volumes {
     const unused = [...this.#pendingRemovals].filter((claimUid) => !this.#users.has(claimUid));
     for (const claimUid of unused) this.#pendingRemovals.delete(claimUid);
     await Promise.all(unused.map((claimUid) => this.#remove(claimUid)));
+    for (const claimUid of unused) this.#onClaimRemoved(claimUid);
   }
 
   async #remove(claimUid: string): Promise<void> {
@@ -178,8 +194,7 @@ export class Volumes {
 
   /** Read anew: the watch of claims may be behind that of Pods, and tell of a deleted claim with the same name. */
   async #readClaim(where: ObjectName, signal: AbortSignal): Promise<Stored<PersistentVolumeClaim>["metadata"]> {
-    const read = this.#options.client.get(persistentVolumeClaimType, where, signal);
-    const claim = await read.catch(undefinedIfNotFound);
+    const claim = await protectedClaim(this.#options.client, where, signal);
     const title = `persistentvolumeclaim "${where.name}"`;
     if (!claim) throw new StartRefused("ContainerCreating", `${title} not found`);
     if (claim.metadata.deletionTimestamp) throw new StartRefused("ContainerCreating", `${title} is being deleted`);
