@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { identityOfProcess } from "../lib/process/process-identity.ts";
+import { identityOfProcess, isZombie } from "../lib/process/process-identity.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { commandEnvironment } from "./command.ts";
 import type { Layout } from "./layout.ts";
@@ -64,14 +64,6 @@ export function findDaemon(
   return identityOfProcess(Number(pid)) === `${pid} ${start}` && !isZombie(Number(pid))
     ? { pid: Number(pid), command }
     : undefined;
-}
-
-function isZombie(pid: number): boolean {
-  try {
-    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return true;
-  }
 }
 
 const graceMs = 10_000;

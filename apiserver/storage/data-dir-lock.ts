@@ -1,6 +1,6 @@
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { identityOfProcess } from "../../lib/process/process-identity.ts";
+import { identityOfProcess, isZombie } from "../../lib/process/process-identity.ts";
 import { holdPipe, isPipeHeld } from "./lock-pipe.ts";
 
 /** Another running process uses the directory. */
@@ -131,6 +131,7 @@ function isAliveHere({ pid, startTicks }: Owner): boolean {
     // EPERM: the process runs, and belongs to another user.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
   }
+  if (isZombie(pid)) return false;
   // Process ids are reused; id and start time together are not.
   const now = identityOfProcess(pid);
   return now === undefined || now === `${pid} ${startTicks}`;

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../api/kinds/meta.ts";
+import { identityOfProcess, isZombie } from "../../lib/process/process-identity.ts";
 import { type DataDir, openDataDir } from "./data-dir.ts";
 import { DataDirInUse } from "./data-dir-lock.ts";
 import { JournalDamaged } from "./journal-records.ts";
@@ -134,6 +135,23 @@ describe("a data directory", () => {
     writeFileSync(join(dir.path, "lock"), owner);
     using _data = openDataDir(dir.path);
     expect(readFileSync(join(dir.path, "lock"), "utf8")).toContain(String(process.pid));
+  });
+
+  it.runIf(process.platform === "linux")("takes over the lock of a process that has ended unreaped", async () => {
+    using dir = temporaryDir();
+    const script = "sleep 600 & echo $!; exec sleep 600";
+    const parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "ignore"] });
+    const [said] = await once(parent.stdout, "data");
+    const pid = Number(said);
+    try {
+      writeFileSync(join(dir.path, "lock"), identityOfProcess(pid) ?? "");
+      expect(() => openDataDir(dir.path)).toThrow(`process ${pid} uses it`);
+      process.kill(pid, "SIGKILL");
+      await expect.poll(() => isZombie(pid)).toBe(true);
+      using _data = openDataDir(dir.path);
+    } finally {
+      parent.kill("SIGKILL");
+    }
   });
 
   describe("whose lock is of a process in another namespace of processes", () => {

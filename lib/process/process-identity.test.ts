@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, it } from "vitest";
-import { identityOfProcess } from "./process-identity.ts";
+import { identityOfProcess, isZombie } from "./process-identity.ts";
 
 it.runIf(process.platform === "linux")(
   "distinguishes a living process from every other, and does not identify a dead one",
@@ -15,5 +15,26 @@ it.runIf(process.platform === "linux")(
     child.kill("SIGKILL");
     await once(child, "exit");
     expect(identityOfProcess(pid)).toBeUndefined();
+  },
+);
+
+it.runIf(process.platform === "linux")(
+  "tells a process that has ended, and that its parent does not reap",
+  async () => {
+    // The parent becomes another program, which knows of no children.
+    const script = "sleep 600 & echo $!; exec sleep 600";
+    const parent = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "ignore"] });
+    const [said] = await once(parent.stdout, "data");
+    const pid = Number(said);
+    try {
+      expect(isZombie(pid)).toBe(false);
+      process.kill(pid, "SIGKILL");
+      await expect.poll(() => isZombie(pid)).toBe(true);
+      expect(identityOfProcess(pid)).toBeDefined();
+    } finally {
+      parent.kill("SIGKILL");
+      await once(parent, "exit");
+    }
+    expect(isZombie(0)).toBe(false);
   },
 );

@@ -5,6 +5,18 @@ import { readFileSync } from "node:fs";
  * unique, while an id alone is reused. Undefined without such a process, or without `/proc`.
  */
 export function identityOfProcess(pid: number): string | undefined {
+  const startTicks = fieldsOf(pid)?.[19];
+  return startTicks === undefined ? undefined : `${pid} ${startTicks}`;
+}
+
+/** Whether the process has ended and only its parent does not take note, as the first process of many containers never does. */
+export function isZombie(pid: number): boolean {
+  const state = fieldsOf(pid)?.[0];
+  return state === "Z" || state === "X";
+}
+
+/** The fields of proc(5) `stat` from the third on. */
+function fieldsOf(pid: number): readonly string[] | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -12,6 +24,5 @@ export function identityOfProcess(pid: number): string | undefined {
     return undefined;
   }
   // The second field is the program's name in parentheses, which may contain spaces and parentheses.
-  const startTicks = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-  return startTicks === undefined ? undefined : `${pid} ${startTicks}`;
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
