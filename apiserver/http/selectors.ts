@@ -58,7 +58,17 @@ function parseRequirement(part: string, whole: string): LabelTest {
 
 function splitOutsideParentheses(text: string): readonly string[] {
   if (text.trim() === "") return [];
-  return text.split(/,(?![^(]*\))/).map((part) => part.trim());
+  const parts: string[] = [];
+  let end = text.length;
+  let isInside = false;
+  // From the end: a comma is inside if the next parenthesis closes.
+  for (let at = text.length - 1; at >= 0; at -= 1) {
+    if (text[at] === "(" || text[at] === ")") isInside = text[at] === ")";
+    if (text[at] !== "," || isInside) continue;
+    parts.push(text.slice(at + 1, end).trim());
+    end = at;
+  }
+  return [...parts, text.slice(0, end).trim()].reverse();
 }
 
 /**

@@ -176,15 +176,16 @@ function needsCheck({ type, entry, previous }: Commit): boolean {
 function ownersBefore({ type, entry, previous }: Commit): readonly OwnerReference[] {
   const before = previous?.object.metadata.ownerReferences ?? [];
   const now = type === "DELETED" ? [] : (entry.object.metadata.ownerReferences ?? []);
-  return before.filter(
-    (owner) =>
-      !now.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion === owner.blockOwnerDeletion),
-  );
+  if (before.length === 0) return [];
+  const keyOf = ({ uid, blockOwnerDeletion }: OwnerReference) => `${blockOwnerDeletion} ${uid}`;
+  const kept = new Set(now.map(keyOf));
+  return before.filter((owner) => !kept.has(keyOf(owner)));
 }
 
 function dropOwners(storage: Storage, { resource, entry }: Located, uids: readonly string[]): void {
   const { ownerReferences = [], ...metadata } = entry.object.metadata;
-  const rest = ownerReferences.filter(({ uid }) => !uids.includes(uid));
+  const dropped = new Set(uids);
+  const rest = ownerReferences.filter(({ uid }) => !dropped.has(uid));
   const next = { ...entry.object, metadata: { ...metadata, ...(rest.length > 0 && { ownerReferences: rest }) } };
   storeOrFinish(storage, resource, next);
 }

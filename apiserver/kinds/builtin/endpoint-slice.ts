@@ -77,25 +77,33 @@ function checkSlice(object: KubeObject, { old }: Admission): readonly StatusCaus
   const changed = old && (old as EndpointSlice).addressType !== addressType;
   return [
     ...checkPorts(ports ?? []),
-    ...atMost(endpoints ?? [], 1_000, "endpoints"),
-    ...(endpoints ?? []).flatMap(({ addresses }, at) => checkAddresses(addresses, addressType, `endpoints[${at}]`)),
+    ...checkEndpoints(endpoints ?? [], addressType),
     ...(changed ? [invalid("addressType", addressType, "field is immutable")] : []),
   ];
 }
 
+function checkEndpoints(
+  endpoints: NonNullable<EndpointSlice["endpoints"]>,
+  addressType: EndpointSlice["addressType"],
+): readonly StatusCause[] {
+  const many = atMost(endpoints, 1_000, "endpoints");
+  if (many.length > 0) return many;
+  return endpoints.flatMap(({ addresses }, at) => checkAddresses(addresses, addressType, `endpoints[${at}]`));
+}
+
 function checkPorts(ports: readonly EndpointPort[]): readonly StatusCause[] {
-  const names = ports.map(({ name = "" }) => name);
-  return [
-    ...atMost(ports, 20_000, "ports"),
-    ...names.flatMap((name, at) => {
-      const field = `ports[${at}].name`;
-      const complaints = name === "" ? [] : labelName(name);
-      return [
-        ...complaints.map((complaint) => invalid(field, name, complaint)),
-        ...(names.indexOf(name) < at ? [duplicate(field, name)] : []),
-      ];
-    }),
-  ];
+  const many = atMost(ports, 20_000, "ports");
+  if (many.length > 0) return many;
+  const seen = new Set<string>();
+  return ports.flatMap(({ name = "" }, at) => {
+    const field = `ports[${at}].name`;
+    const complaints = name === "" ? [] : labelName(name);
+    const isRepeated = seen.size === seen.add(name).size;
+    return [
+      ...complaints.map((complaint) => invalid(field, name, complaint)),
+      ...(isRepeated ? [duplicate(field, name)] : []),
+    ];
+  });
 }
 
 function checkAddresses(

@@ -2,7 +2,7 @@ import { CelScalar, celEnv, celMethod, isCelError, listType, parse, plan } from 
 import { strings } from "@bufbuild/cel/ext";
 import type { StatusCause } from "../../../api/kinds/meta.ts";
 import { ownField } from "../../../lib/data/own-fields.ts";
-import { isJsonObject } from "../../json-values.ts";
+import { isJsonObject, type JsonObject } from "../../json-values.ts";
 import type { OpenApiSchema, SchemaRule } from "../../served-kind.ts";
 import { invalid, invalidWithoutValue } from "./causes.ts";
 
@@ -78,12 +78,16 @@ function compileItems(schema: OpenApiSchema): CheckRules | undefined {
   const keys = schema["x-kubernetes-list-type"] === "map" ? schema["x-kubernetes-list-map-keys"] : undefined;
   return (value, old, path, causes) => {
     if (!Array.isArray(value)) return;
-    for (const [index, item] of value.entries()) check(item, counterpart(item, old, keys), `${path}[${index}]`, causes);
+    const counterpartOf = counterparts(old, keys);
+    for (const [index, item] of value.entries()) check(item, counterpartOf(item), `${path}[${index}]`, causes);
   };
 }
 
 /** Only lists of type map identify the old item of an item. */
-function counterpart(item: unknown, old: unknown, keys: readonly string[] | undefined): unknown {
-  if (!keys || !Array.isArray(old) || !isJsonObject(item)) return undefined;
-  return old.find((other) => isJsonObject(other) && keys.every((key) => ownField(other, key) === ownField(item, key)));
+function counterparts(old: unknown, keys: readonly string[] | undefined): (item: unknown) => unknown {
+  if (!keys || !Array.isArray(old)) return () => undefined;
+  const keyOf = (item: JsonObject) => JSON.stringify(keys.map((key) => ownField(item, key)));
+  const byKey = new Map<string, unknown>();
+  for (const item of old.filter(isJsonObject).reverse()) byKey.set(keyOf(item), item);
+  return (item) => (isJsonObject(item) ? byKey.get(keyOf(item)) : undefined);
 }
