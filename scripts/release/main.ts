@@ -15,8 +15,9 @@ import { findSource } from "./source.ts";
 const repository = join(import.meta.dirname, "..", "..");
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-// An exit removes temporary folders and ends the registry; a signal alone would not.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+// An exit removes the half-made release and temporary folders, and ends the registry; a signal alone would not, nor one that
+// arrives twice without a listener.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
 process.exitCode = await main(process.argv.slice(2));
 

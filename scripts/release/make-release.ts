@@ -53,12 +53,17 @@ export async function makeRelease(order: ReleaseOrder, tools: ReleaseTools): Pro
   if (existsSync(out))
     throw new Error(`${out} exists already: remove it, give another with --out, or publish it with --publish-only`);
   mkdirSync(out, { recursive: true });
+  const removeHalfMade = () => rmSync(out, { recursive: true, force: true });
+  // A signal ends the process in the middle.
+  process.on("exit", removeHalfMade);
   using work = temporaryFolder("release");
   try {
     return await makeParts(order, tools, work.path);
   } catch (error) {
-    rmSync(out, { recursive: true, force: true });
+    removeHalfMade();
     throw error;
+  } finally {
+    process.off("exit", removeHalfMade);
   }
 }
 
