@@ -223,7 +223,8 @@ export class WatchStream implements Disposable {
   }
 
   #bookmarkLater(): void {
-    if (!this.#request.bookmarks) return;
+    // A client that does not read may have ended the watch with its bookmark.
+    if (!this.#request.bookmarks || this.#ended) return;
     this.#timers[1] = this.#clock.after(this.#limits.bookmarkEveryMs, () => {
       this.#bookmark();
       this.#bookmarkLater();
