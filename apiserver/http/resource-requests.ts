@@ -8,7 +8,7 @@ import type { ObjectWrites, Update, Written } from "../objects/object-writes.ts"
 import { viewOf } from "../objects/views.ts";
 import { patcherFor } from "../patch/patch-types.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
+import { badRequest, invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
 import type { Entry, Storage } from "../storage/storage.ts";
 import { wholeObject } from "../watch/watch-stream.ts";
 import type { Watches } from "../watch/watches.ts";
@@ -70,10 +70,11 @@ export class ResourceRequests {
     return this.#answer(200, asked, viewOf(kind, stored));
   }
 
-  /** Returns the whole list and ignores `limit`: everything is in memory. */
+  /** Returns the whole list and ignores `limit`: everything is in memory. So no list has a token to continue with. */
   list(asked: ResourceRequest): Handled {
     if (readBoolean(asked.query, "watch")) return this.#watch(asked);
     const { kind, query, request } = asked;
+    if (query.get("continue")) throw badRequest("continue key is not valid: this server gives none");
     this.#refuseFuture(readVersion(query));
     const entries = this.#select(asked);
     const version = String(this.#storage.version);

@@ -39,6 +39,7 @@ export function metadataCauses({ metadata }: KubeObject, current?: KubeObject): 
     ...annotationCauses(metadata.annotations ?? {}),
     ...owners.flatMap(ownerCauses),
     ...ownersTogetherCauses(owners),
+    ...(metadata.finalizers ?? []).flatMap((finalizer) => keyCauses("metadata.finalizers", String(finalizer))),
     ...finalizerCauses(metadata, current?.metadata),
   ];
 }

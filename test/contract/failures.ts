@@ -60,11 +60,25 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       ["no name at all", {}, "metadata.name"],
       ["a label that is none", { name: "a", labels: { color: "light blue" } }, "metadata.labels"],
       ["an owner that is null", { name: "a", ownerReferences: [null] }, "metadata.ownerReferences.uid"],
+      ["a finalizer that is no name", { name: "a", finalizers: ["no good"] }, "metadata.finalizers"],
     ])("rejects %s", async (_what, metadata, field) => {
       await using api = await open();
       const { code, status } = await api.call("POST", configMapsOf(api), { body: { ...aConfigMap("a"), metadata } });
       expect(code).toBe(422);
       expect(status.details?.causes?.map((cause) => cause.field)).toContain(field);
+    });
+
+    it("rejects a ConfigMap with one key for a text and for bytes", async () => {
+      await using api = await open();
+      const body = { ...aConfigMap("a"), data: { both: "text" }, binaryData: { both: "AA==" } };
+      const { code, status } = await api.call("POST", configMapsOf(api), { body });
+      expect(code).toBe(422);
+      expect(status.details?.causes?.map(({ field }) => field)).toEqual(["data[both]"]);
+    });
+
+    it("rejects a list that goes on from a token that no list has given", async () => {
+      await using api = await open();
+      expect((await api.call("GET", `${configMapsOf(api)}?limit=1&continue=garbage`)).code).toBe(400);
     });
 
     it("rejects an EndpointSlice with an endpoint that has no addresses", async () => {

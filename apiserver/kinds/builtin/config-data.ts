@@ -28,6 +28,7 @@ export const configMapKind = builtinKind({
   check: (object, admission) => [
     ...checkKeys("data", (object as ConfigMap).data),
     ...checkKeys("binaryData", (object as ConfigMap).binaryData),
+    ...checkKeysTogether(object as ConfigMap),
     ...checkImmutable(object, admission, ["data", "binaryData"]),
   ],
 });
@@ -72,6 +73,11 @@ function checkKeys(field: string, data: object | undefined): readonly StatusCaus
   return Object.keys(data ?? {}).flatMap((key) =>
     dataKey(key).map((complaint) => invalid(`${field}[${key}]`, key, complaint)),
   );
+}
+
+function checkKeysTogether({ data = {}, binaryData = {} }: ConfigMap): readonly StatusCause[] {
+  const twice = Object.keys(data).filter((key) => Object.hasOwn(binaryData, key));
+  return twice.map((key) => invalid(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
 function checkSecretType(object: KubeObject, { old }: Admission): readonly StatusCause[] {
