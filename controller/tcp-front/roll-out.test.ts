@@ -7,6 +7,7 @@ import { type EndpointSlice, tcpFrontPorts, tcpFrontSliceName } from "../../api/
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
+import { Turns } from "../../lib/time/turns.ts";
 import { aSandbox, aServiceOf } from "../../test/support/builders/builders.ts";
 import { feedInformer } from "../../test/support/fakes/fed-informer.ts";
 import { ScriptedActivators } from "../../test/support/labs/front-lab.ts";
@@ -59,7 +60,7 @@ function aWorldOf(count: number, { perNamespace = 22_000 } = {}) {
   };
   const registry = new Registry();
   const controller = startTcpFrontController({
-    ...{ client, clock, log: silentLogger, events: undefined },
+    ...{ client, clock, log: silentLogger, events: undefined, turns: new Turns(clock) },
     informers: { sandboxes: sandboxes.informer, services: services.informer, slices: slices.informer },
     activators: { finder: activators, call: activators.call },
     settings: { quarantineMs: 600_000, writesPerSecond, limits: { perSandbox: 32, perNamespace } },
