@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { identityOfProcess, isZombie } from "./process-identity.ts";
 
@@ -27,6 +28,8 @@ it.runIf(process.platform === "linux")(
     const [said] = await once(parent.stdout, "data");
     const pid = Number(said);
     try {
+      // A shell that is still there would reap it.
+      await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
       expect(isZombie(pid)).toBe(false);
       process.kill(pid, "SIGKILL");
       await expect.poll(() => isZombie(pid)).toBe(true);

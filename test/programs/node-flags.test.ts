@@ -6,10 +6,12 @@ import { nodeFlags } from "./node-flags.ts";
 const read = (file: string) => readFileSync(join(import.meta.dirname, "..", "..", file), "utf8");
 
 it.each(["controller", "activator"])("are the same for the %s in its image and with npm run", (program) => {
-  const command = ["node", ...nodeFlags, `${program}/main.ts`];
+  const command = (main: string) => ["node", ...nodeFlags, `${program}/${main}`];
   const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(read(`Dockerfile.${program}`)) ?? [];
-  expect(JSON.parse(entryPoint)).toEqual(command);
-  expect(JSON.parse(read("package.json")).scripts[program]).toBe(["exec scripts/run", ...command.slice(1)].join(" "));
+  expect(JSON.parse(entryPoint)).toEqual(command("main.js"));
+  expect(JSON.parse(read("package.json")).scripts[program]).toBe(
+    ["exec scripts/run", ...command("main.ts").slice(1)].join(" "),
+  );
 });
 
 it("is the child of npm itself: else the shell between them may keep a signal", () => {

@@ -2,6 +2,7 @@ import { nodeType, type Pod, podType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isOfAnotherObject } from "../../../kube/client/errors.ts";
+import { listEverything } from "../../../kube/client/list-everything.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
@@ -59,7 +60,7 @@ class OrphanCollector {
       this.#missingSinceMs = new Map();
       return;
     }
-    const { items } = await client.list(nodeType, {}, signal);
+    const { items } = await listEverything(client, nodeType, {}, signal);
     const present = new Set(items.map(({ metadata }) => metadata.name));
     const nowMs = clock.ticksMs();
     const missing = new Set(elsewhere.flatMap((pod) => this.#nodeElsewhere(pod) ?? [])).difference(present);
