@@ -12,9 +12,10 @@ const pair = await makeServerCertificate(authority, {
 /** The TLS options of a front whose clients come by `dialledTls`. */
 export const tls = { certificates: new CurrentCertificate(pair), clients: "off" } as const;
 
-/** As `dialled`, encrypted, and by that protocol. */
+/** As `dialled`, encrypted, and by that protocol. Resolves with a closed socket if there is no connection. */
 export const dialledTls = (port: number, protocol = "http/1.1"): Promise<Socket> =>
   new Promise((resolve) => {
     const place = { port, host: "127.0.0.1", servername: "nova", ca: authority.certificate, allowHalfOpen: true };
     const socket = connect({ ...place, ALPNProtocols: [protocol] }, () => resolve(socket)).on("error", () => {});
+    socket.once("close", () => resolve(socket));
   });
