@@ -47,7 +47,7 @@ const bans: readonly Ban[] = [
   },
   {
     found: /client\.list\((?!.*\b(limit|labelSelector)\b)/i,
-    use: "listEverything: an answer has a limit of bytes, and whoever fills a namespace decides about its size",
+    use: "listEverything: an answer has a limit of bytes, and a tenant decides how large a namespace is",
     allowedIn: ["kube/client/list-everything.ts", "kube/client/call-lanes.ts"],
   },
   {
