@@ -50,7 +50,9 @@ describe("a program that cannot start", () => {
     await using run = startHere("controller", withoutRights(), ownLease());
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toHaveLength(1);
-    expect(run.complaints()[0]).toMatch(/^agent-sandbox-controller: secrets .* is forbidden: User .*:default"/);
+    const reason =
+      /^agent-sandbox-controller: cannot make the certificates of the webhook: secrets .* is forbidden: User .*:default"/;
+    expect(run.complaints()[0]).toMatch(reason);
   });
 
   it("exits with 2 and one line if the activator has neither a token nor a flag for none", async () => {
