@@ -2,6 +2,7 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import { bool, described, int32, listOf, mapOf, object, oneOf, text, withDefault } from "../../../api/crd/shapes.ts";
 import type { KubeObject, StatusCause } from "../../../api/kinds/meta.ts";
 import { type EndpointPort, type EndpointSlice, endpointSliceType } from "../../../api/protocols/tcp-front.ts";
+import { repeatedAt } from "../../../lib/data/repeated-at.ts";
 import type { Admission } from "../../served-kind.ts";
 import { labelName } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
@@ -94,14 +95,13 @@ function checkEndpoints(
 function checkPorts(ports: readonly EndpointPort[]): readonly StatusCause[] {
   const many = atMost(ports, 20_000, "ports");
   if (many.length > 0) return many;
-  const seen = new Set<string>();
+  const repeated = repeatedAt(ports.map(({ name = "" }) => name));
   return ports.flatMap(({ name = "" }, at) => {
     const field = `ports[${at}].name`;
     const complaints = name === "" ? [] : labelName(name);
-    const isRepeated = seen.size === seen.add(name).size;
     return [
       ...complaints.map((complaint) => invalid(field, name, complaint)),
-      ...(isRepeated ? [duplicate(field, name)] : []),
+      ...(repeated.has(at) ? [duplicate(field, name)] : []),
     ];
   });
 }
