@@ -1,6 +1,7 @@
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { givenUp, imageOfPod, isEvicted } from "./images.ts";
+import { isEvicted } from "../../../api/rules/evicted-memory.ts";
+import { givenUp, imageOfPod } from "./images.ts";
 import type { MemoryRefusal, SeenImages } from "./memory-provider.ts";
 
 /** How much longer than the agent the controller waits for the end of a capture: the agent thaws the Pod first. */

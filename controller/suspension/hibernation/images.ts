@@ -21,9 +21,6 @@ export const givenUp = ({ metadata }: MemoryImage): string | undefined => metada
 export const holdsMemory = (image: MemoryImage): boolean =>
   image.spec.stage === "Capture" && image.status?.phase === "Captured" && givenUp(image) === undefined;
 
-/** Whether its node has removed it to make room for another one. */
-export const isEvicted = ({ status }: MemoryImage): boolean => status?.phase === "Lost" && status.reason === "Evicted";
-
 type Restore = NonNullable<NonNullable<MemoryImage["status"]>["restore"]>;
 
 /**

@@ -3,13 +3,14 @@ import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { isEvicted } from "../../../api/rules/evicted-memory.ts";
 import {
   memoryImageAnnotation,
   memoryStoreAnnotation,
   runHashAnnotation,
   signingGate,
 } from "../../../api/rules/keys.ts";
-import { givenUp, holdsMemory, isEvicted, restoredFrom } from "./images.ts";
+import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
 import { isToHibernate } from "./strategy.ts";

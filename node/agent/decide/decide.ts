@@ -1,4 +1,4 @@
-import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
+import { isEvicted } from "../../../api/rules/evicted-memory.ts";
 import { endedAfterMs, isEnding, type Observed } from "./observed.ts";
 import { refusalOf } from "./refusal.ts";
 import { isUsedUp, useOf } from "./use.ts";
@@ -59,8 +59,6 @@ function mayCapture(observed: Observed): boolean {
   if (memoryImage?.spec.stage !== "Capture" || memoryImage.status?.phase !== "Capturing") return false;
   return !disk.image && disk.marks.length === 0 && refusalOf(observed) === undefined;
 }
-
-const isEvicted = ({ status }: MemoryImage): boolean => status?.phase === "Lost" && status.reason === "Evicted";
 
 /** Whether nobody can or may restore from the image any more. */
 function isSpent(observed: Observed): boolean {
