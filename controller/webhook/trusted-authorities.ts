@@ -1,8 +1,9 @@
 import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
+import { afterConflicts } from "../../kube/client/after-conflicts.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
 import type { FormerAuthorities } from "./former-authorities.ts";
 import type { WebhookService } from "./make-certificates.ts";
 
@@ -28,8 +29,6 @@ export interface Trust {
 
 export const conversionPath = "/convert";
 const reviewVersions = ["v1", "v1beta1"];
-/** How often another client may change a definition in between. */
-const attemptsMax = 5;
 
 /**
  * Tells the API server, in each of the four definitions, where the webhook is and whom to trust about it. Definitions
@@ -49,19 +48,14 @@ export async function trustAuthorities(client: KubeClient, trust: Trust, signal?
 
 /** The patch follows from what was read, such as the authorities of another replica: it has the version of that. */
 async function trustIn(client: KubeClient, name: string, trust: Trust, signal?: AbortSignal): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
+  await afterConflicts(async () => {
     const definition = await client.get(customResourceDefinitionType, { name }, signal);
     const spec = conversionPatch(definition, trust);
     if (!spec) return;
     const { resourceVersion } = definition.metadata;
     const body = { metadata: { resourceVersion }, ...spec };
-    try {
-      await client.patch(customResourceDefinitionType, { name }, { type: "merge", body }, {}, signal);
-      return;
-    } catch (error) {
-      if (!isConflict(error) || attempt === attemptsMax) throw error;
-    }
-  }
+    await client.patch(customResourceDefinitionType, { name }, { type: "merge", body }, {}, signal);
+  });
 }
 
 /** A definition without its schemas, its status and its annotations, which are most of it. */

@@ -1,16 +1,14 @@
 import { type PersistentVolumeClaim, persistentVolumeClaimType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import { afterConflicts } from "../../../kube/client/after-conflicts.ts";
 import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
-import { isConflict, undefinedIfNotFound } from "../../../kube/client/errors.ts";
+import { undefinedIfNotFound } from "../../../kube/client/errors.ts";
 
 /**
  * A claim with data has this finalizer, as in a cluster: its object outlives the data. So the journal of the API server tells, also after
  * `kill -9`, which data is to be removed.
  */
 const protection = "kubernetes.io/pvc-protection";
-
-/** Other clients write a claim, too. */
-const attemptsMax = 5;
 
 export const isProtected = ({ metadata }: PersistentVolumeClaim): boolean =>
   metadata.finalizers?.includes(protection) ?? false;
@@ -25,7 +23,7 @@ export async function protectedClaim(
   where: ObjectName,
   signal: AbortSignal,
 ): Promise<Stored<PersistentVolumeClaim> | undefined> {
-  return retried(async () => {
+  return afterConflicts(async () => {
     const claim = await client.get(persistentVolumeClaimType, where, signal).catch(undefinedIfNotFound);
     if (!claim || claim.metadata.deletionTimestamp || isProtected(claim)) return claim;
     return setFinalizers(client, claim, [...(claim.metadata.finalizers ?? []), protection], signal);
@@ -38,7 +36,7 @@ export async function unprotect(
   { metadata: { namespace, name, uid } }: Stored<PersistentVolumeClaim>,
   signal: AbortSignal,
 ): Promise<void> {
-  await retried(async () => {
+  await afterConflicts(async () => {
     const claim = await client.get(persistentVolumeClaimType, { namespace, name }, signal).catch(undefinedIfNotFound);
     if (claim?.metadata.uid !== uid || !isProtected(claim)) return;
     const rest = claim.metadata.finalizers?.filter((finalizer) => finalizer !== protection);
@@ -54,14 +52,4 @@ function setFinalizers(
 ): Promise<Stored<PersistentVolumeClaim>> {
   const body = { metadata: { uid, resourceVersion, finalizers } };
   return client.patch(persistentVolumeClaimType, { namespace, name }, { type: "merge", body }, {}, signal);
-}
-
-async function retried<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let attempts = 1; ; attempts += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isConflict(error) || attempts >= attemptsMax) throw error;
-    }
-  }
 }
