@@ -96,6 +96,7 @@ describe("a capture", () => {
     await world.capture();
     expect(world.api.image?.status).toMatchObject({ phase: "Failed" });
     expect(stateOf(world.pod.sentry)).toBe("T");
+    await expect.poll(() => world.lab.hasHung("resume")).toBe(true);
     hang[Symbol.dispose]();
     await world.settle();
     expect(world.lab.calls("resume")).toBe(1);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Stands in for runsc. Its Pods are plain processes, and their memory is the file that they write. A file COMMAND.fails or
-# COMMAND.hangs beside the state files makes a command fail or hang.
+# COMMAND.hangs beside the state files makes a command fail or hang. One that hangs says so in COMMAND.hung.
 root=${1#--root=}
 command=$2
 for id; do :; done
@@ -12,7 +12,10 @@ printf . >> "$root/$command.calls"
 state="$root/${id}_sandbox:$id.state"
 text=$(<"$state")
 [[ $text =~ \"pid\":([0-9]+) ]] && pid=${BASH_REMATCH[1]}
-[ -e "$root/$command.hangs" ] && exec sleep 60
+if [ -e "$root/$command.hangs" ]; then
+  printf . >> "$root/$command.hung"
+  exec sleep 60
+fi
 if [ -e "$root/$command.fails" ]; then
   printf %s "$(<"$root/$command.fails")" >&2
   exit 128

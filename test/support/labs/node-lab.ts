@@ -112,6 +112,11 @@ export class NodeLab implements AsyncDisposable {
     return readText(join(this.runsc.root, `${command}.calls`)).length;
   }
 
+  /** Whether a call of a command that `letFail` makes hang has come so far. */
+  hasHung(command: "pause" | "resume" | "checkpoint"): boolean {
+    return existsSync(join(this.runsc.root, `${command}.hung`));
+  }
+
   letFail(command: "pause" | "resume" | "checkpoint", how: "fails" | "hangs", message = ""): Disposable {
     const path = join(this.runsc.root, `${command}.${how}`);
     writeFileSync(path, message);
