@@ -57,6 +57,12 @@ const heapMayGrowBytes = 16 * 1024 * 1024;
 const externalMayGrowBytes = 16 * 1024 * 1024;
 /** Keep-alive connections to the API server. */
 const descriptorsMayGrow = 8;
+/** Writes what keeps objects alive into a file on the activator's machine, and gives the file's path. */
+async function heapSnapshot(host: string): Promise<string> {
+  const page = await fetch(`http://${host}:${countsPort}/snapshot`);
+  return `heap snapshot of the activator: ${await page.text()}`;
+}
+
 /** V8 may keep the last few objects alive. A leak has one object for each connection. */
 const objectsMayStay = 20;
 /** Series for each method, status and error reason that the plans can cause. */
@@ -84,6 +90,7 @@ export async function expectNoLeak(bed: TestBed, before: ResourceCounts, finding
   await eventually(isSettled, fallLimitMs, countEveryMs).catch(() => {});
   findings.count("MiB that the activator had at most", peakBytes / 2 ** 20);
   if (left.length > 0) findings.note(await socketStates(activator.host));
+  if (left.some((each) => each.startsWith("objects"))) findings.note(await heapSnapshot(activator.host));
   const sent = "all connections have ended";
   for (const came of left) {
     findings.complain("at the end", {

@@ -1,7 +1,9 @@
-// The activator, with a page of its resource counts, and one of its sockets. The flag --resource-counts has the address of the pages.
+// The activator, with a page of its resource counts, one of its sockets, and one that writes a heap snapshot to a file. The flag --resource-counts has the address of the pages.
 import { readdirSync } from "node:fs";
 import { createServer } from "node:http";
-import { queryObjects, setFlagsFromString } from "node:v8";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { queryObjects, setFlagsFromString, writeHeapSnapshot } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ClientConnection } from "../../../activator/http1/front/client-connection.ts";
 import { Exchange } from "../../../activator/http1/front/exchange.ts";
@@ -53,6 +55,11 @@ function resourceCounts(): ProcessCounts {
 const name = "--resource-counts=";
 const at = process.argv.findIndex((flag) => flag.startsWith(name));
 const [host, port] = (process.argv.splice(at, 1)[0] ?? "").slice(name.length).split(":");
-const answerOf = (path = "") => (path === "/sockets" ? ownSockets().join("\n") : JSON.stringify(resourceCounts()));
+const snapshotFile = join(tmpdir(), `rouse-torture-${process.pid}.heapsnapshot`);
+const answerOf = (path = "") => {
+  if (path === "/sockets") return ownSockets().join("\n");
+  if (path === "/snapshot") return writeHeapSnapshot(snapshotFile);
+  return JSON.stringify(resourceCounts());
+};
 createServer(({ url }, response) => response.end(answerOf(url))).listen(Number(port), host);
 await import("../../../activator/main.ts");
