@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { statOf } from "../../lib/process/process-identity.ts";
 
 /** Linux counts CPU time in steps of 10 ms. */
 const ticksPerSecond = 100;
@@ -13,8 +14,8 @@ export interface CpuTime {
 export function cpuTimeOf(pid: number): CpuTime {
   let [user, kernel] = [0, 0];
   for (const fields of treeOf(pid).map(statOf)) {
-    user += Number(fields[11] ?? 0) / ticksPerSecond;
-    kernel += Number(fields[12] ?? 0) / ticksPerSecond;
+    user += Number(fields?.[11] ?? 0) / ticksPerSecond;
+    kernel += Number(fields?.[12] ?? 0) / ticksPerSecond;
   }
   return { all: user + kernel, kernel };
 }
@@ -40,17 +41,7 @@ export const openDescriptors = (pid: number): number => readdirSync(`/proc/${pid
 /** The processes that a process has started and that have not ended. */
 export function childrenOf(pid: number): readonly number[] {
   const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return all.map(Number).filter((each) => Number(statOf(each)[1]) === pid);
+  return all.map(Number).filter((each) => Number(statOf(each)?.[1]) === pid);
 }
 
 const treeOf = (pid: number): readonly number[] => [pid, ...childrenOf(pid).flatMap(treeOf)];
-
-/** The fields of /proc/PID/stat after the name: state, parent, ...; empty if the process has exited. */
-function statOf(pid: number): readonly string[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return text.slice(text.lastIndexOf(")") + 2).split(" ");
-  } catch {
-    return [];
-  }
-}

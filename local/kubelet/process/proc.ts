@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { fieldsOfStat } from "../../../lib/process/process-identity.ts";
 import { ofEachProcess, readOfProcess } from "./proc-files.ts";
 
 /** The content of `/proc/PID/stat`. */
@@ -16,11 +17,9 @@ export interface ProcessFacts {
 
 /** @returns undefined for a malformed `stat` file. */
 export function parseStat(text: string): ProcessFacts | undefined {
-  // The name is in parentheses and may contain parentheses itself, so the last one ends it.
-  const end = text.lastIndexOf(")");
   const pid = Number.parseInt(text, 10);
-  const fields = text.slice(end + 2).split(" ");
-  if (end < 0 || Number.isNaN(pid) || fields.length < 20) return undefined;
+  const fields = fieldsOfStat(text);
+  if (!text.includes(")") || Number.isNaN(pid) || fields.length < 20) return undefined;
   const at = (index: number) => Number(fields[index]); // 0 is the state, the third field of proc(5)
   return {
     pid,
