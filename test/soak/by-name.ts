@@ -1,4 +1,5 @@
 import { type Conversation, converse, type Heard } from "../sleep/conversation.ts";
+import { endCounts } from "../sleep/end-counts.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
@@ -37,6 +38,7 @@ export async function talkByName(id: string, soakSandbox: SoakSandbox, options: 
   const by = bed.activators.find(({ host }) => host === route.host);
   const deaths = by?.deaths ?? 0;
   const isNew = !by?.ready || performance.now() - by.readySinceMs < settlingMs;
+  const beganMs = performance.now();
   const heard = await converse({ ...route, id, texts: someTexts(id, random) });
   const executions = bed.node.ledger.of(id);
   bed.node.ledger.forget(id);
@@ -49,9 +51,11 @@ export async function talkByName(id: string, soakSandbox: SoakSandbox, options: 
   const why = complaint(soakSandbox, heard, executions);
   if (why === undefined) return findings.count(`raw connections: ${heard.how}`);
   const { bytes, saidBytes, quietMs } = heard;
-  const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, executed: ${executions.length}`;
+  const tookMs = performance.now() - beganMs;
+  const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, after ${tookMs.toFixed(0)} ms, executed: ${executions.length}`;
+  const ends = by && (await endCounts(by).catch(String));
   findings.complain(
-    `${id} by the Service of ${name} (${soakSandbox.kind}) through ${by?.name ?? "a deleted activator"}: ${why} (${facts})`,
+    `${id} by the Service of ${name} (${soakSandbox.kind}) through ${by?.name ?? "a deleted activator"}: ${why} (${facts})\n${ends}`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
+import { endCounts } from "../sleep/end-counts.ts";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { type Outcome, type Visit, visit } from "../sleep/visitor.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
@@ -65,14 +66,18 @@ class Client {
     const { bed, findings } = this.#options;
     const { deaths } = by;
     const asked = this.#visit(soakSandbox);
+    const askedMs = performance.now();
     const outcome = await visit(by, asked);
+    const tookMs = performance.now() - askedMs;
     const executions = bed.node.ledger.of(asked.id);
     bed.node.ledger.forget(asked.id);
     const survived = by.deaths === deaths;
     const complaint = survived ? this.#complaint(asked, soakSandbox, outcome, executions) : undefined;
     findings.count(survived ? `answers ${outcome.status}` : "requests by a replica that was killed");
     if (executions.length > 1) findings.complain(`${asked.id} was executed ${executions.length} times`);
-    if (complaint) findings.complain(`${asked.id} to ${asked.sandbox}: ${complaint}`);
+    if (!complaint) return;
+    const facts = `${asked.id} to ${asked.sandbox} through ${by.name}, after ${tookMs.toFixed(0)} ms`;
+    findings.complain(`${facts}: ${complaint}\n${await endCounts(by).catch(String)}`);
   }
 
   #nextId(): string {
@@ -97,7 +102,8 @@ class Client {
     executions: readonly { readonly end: string; readonly podUid: string }[],
   ): string | undefined {
     if (outcome.status === 409 && kind === "neverWoken") {
-      return executions.length === 0 ? undefined : "rejected, but executed";
+      const ends = executions.map(({ end, podUid }) => `${end} by ${podUid}`).join(", ");
+      return executions.length === 0 ? undefined : `rejected, but executed: ${outcome.body.trim()} (${ends})`;
     }
     if (outcome.status !== 200) {
       return `${outcome.status} ${outcome.body} (executed ${executions.length} times: ${executions[0]?.end})`;

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { endCounts } from "../sleep/end-counts.ts";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { endCounts, expectNoLeak } from "./activator/resource-counts.ts";
+import { expectNoLeak } from "./activator/resource-counts.ts";
 import { openBed } from "./bed.ts";
 import { Client } from "./client.ts";
 import type { Findings } from "./findings.ts";

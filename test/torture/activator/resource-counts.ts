@@ -37,14 +37,6 @@ export async function readCounts(activator: ActivatorReplica): Promise<ResourceC
   return { ...counts, series: metrics.filter((line) => line !== "" && !line.startsWith("#")).length };
 }
 
-const countsOfEnds = /^rouse_activator_\w*(cut|failed|refused|dropped|shed|closed)\w* *(\{|\d)/;
-
-/** How many connections and requests the activator ended or rejected, by reason. It explains a cut. */
-export async function endCounts(activator: ActivatorReplica): Promise<string> {
-  const lines = (await activator.metrics()).split("\n");
-  return lines.filter((line) => countsOfEnds.test(line) && !line.endsWith(" 0")).join("\n");
-}
-
 /** The open sockets of the activator at this address, and the bytes that wait in the kernel. */
 export async function socketStates(host: string): Promise<string> {
   const page = await fetch(`http://${host}:${countsPort}/sockets`);
