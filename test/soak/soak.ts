@@ -40,23 +40,23 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   await expectNamesToLead(bed, names, soakSandboxes, findings);
   say(`${soakSandboxes.length} sandboxes, seed ${seed}`);
   const reporter = setInterval(() => say(findings.summary()), reportEveryMs);
-  const phase = async (forMs: number, everyMs: number | undefined) => {
+  const phase = async (name: string, forMs: number, everyMs: number | undefined) => {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), forMs);
     const common = { bed, names, random, findings, signal: over.signal };
     const faults = everyMs === undefined ? undefined : injectFaults({ ...common, everyMs });
-    await Promise.all([makeTraffic({ ...common, soakSandboxes, clients: options.clients }), faults]);
+    await Promise.all([makeTraffic({ ...common, phase: name, soakSandboxes, clients: options.clients }), faults]);
     clearTimeout(timer);
     await expectFinalStates(bed, soakSandboxes, findings);
     await expectNamesToLead(bed, names, soakSandboxes, findings);
     await expectNothingHeld(bed, findings);
   };
   try {
-    await phase(options.forMs, options.faultEveryMs);
+    await phase("faults", options.forMs, options.faultEveryMs);
     // Gives the programs that started last some traffic before their memory is measured.
-    await phase(options.forMs / 4, undefined);
+    await phase("before", options.forMs / 4, undefined);
     const before = usageOf(bed);
-    await phase(options.forMs / 4, undefined);
+    await phase("measured", options.forMs / 4, undefined);
     await delay(1_000);
     compareUsage(before, usageOf(bed), findings);
   } finally {

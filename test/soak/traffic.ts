@@ -17,6 +17,8 @@ export interface TrafficOptions {
   readonly random: SeededRandom;
   readonly findings: Findings;
   readonly clients: number;
+  /** Begins the id of each request. A Pod may execute a request only after its client has given up, so no id may come again. */
+  readonly phase: string;
   readonly signal: AbortSignal;
 }
 
@@ -82,7 +84,7 @@ class Client {
 
   #nextId(): string {
     this.#asked += 1;
-    return `${this.#index}-${this.#asked}`;
+    return `${this.#options.phase}-${this.#index}-${this.#asked}`;
   }
 
   #visit({ name: sandbox }: SoakSandbox): Visit {
