@@ -14,13 +14,29 @@ func killedFile(pod, container string) string {
 	return filepath.Join(killedFolder, filepath.Base(pod), filepath.Base(container))
 }
 
-// noteKill comes before the signal.
-func noteKill(pod, container string) error {
+// noteKillTries is for a folder that goes with the last container in it at the same moment.
+const noteKillTries = 3
+
+// noteKill comes before the signal. It tells whether the note is new.
+func noteKill(pod, container string) (isNew bool, err error) {
 	path := killedFile(pod, container)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+	for range noteKillTries {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return false, err
+		}
+		var file *os.File
+		file, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			return true, file.Close()
+		}
+		if errors.Is(err, os.ErrExist) {
+			return false, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
 	}
-	return os.WriteFile(path, nil, 0o600)
+	return false, err
 }
 
 // forgetKill is for a container that is deleted: the kubelet may have made the next one. The folder of the Pod goes with its

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -80,6 +81,8 @@ type container struct {
 	// bytes says whether the files of the image are those that were captured; nil for all containers but the first.
 	bytes <-chan error
 	exit  func(code int)
+	// killing is held while a kill is noted: another one must not count on a note that is taken back.
+	killing sync.Mutex
 }
 
 // Create creates the container, and remembers its sentry. If it fails for the container that holds the Pod together, nothing
@@ -189,27 +192,53 @@ func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types
 	if request.ExecID != "" {
 		return c.TaskServiceExt.Kill(ctx, request)
 	}
-	if isBeingCaptured(c.pod) && c.sandbox.isPaused() {
-		return nil, fmt.Errorf("the memory of the Pod %s is being written, try again later", c.pod)
+	isPaused, err := c.noteAndLook(ctx)
+	if err != nil {
+		return nil, err
 	}
-	hasEnded, err := c.sandbox.endIfPaused()
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		log.G(ctx).Warnf("container %s: cannot tell whether its Pod is paused: %v", c.id, err)
-	}
-	if hasEnded && err == nil {
-		log.G(ctx).Infof("container %s: its Pod was paused, and its sentry has ended", c.id)
-		return &types.Empty{}, nil
-	}
-	if err := c.noteKill(); err != nil {
-		log.G(ctx).Warnf("container %s: cannot note that it was told to end: %v", c.id, err)
+	if isPaused {
+		hasEnded, err := c.sandbox.endIfPaused()
+		if hasEnded && err == nil {
+			log.G(ctx).Infof("container %s: its Pod was paused, and its sentry has ended", c.id)
+			return &types.Empty{}, nil
+		}
+		if err != nil {
+			log.G(ctx).Warnf("container %s: cannot end its paused Pod: %v", c.id, err)
+		}
 	}
 	return c.TaskServiceExt.Kill(ctx, request)
 }
 
-// noteKill leaves out the container that holds the Pod together, in which nothing of the Pod runs.
-func (c *container) noteKill() error {
+// noteAndLook writes down that the container is told to end, and then looks whether its Pod is paused. The node agent pauses
+// the Pod, and then looks for such notes. So at least one of both sees the other. An error is a kill that must not be now: it
+// leaves no note, because no signal comes from it.
+func (c *container) noteAndLook(ctx context.Context) (isPaused bool, err error) {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	isNew, noteErr := c.noteKill()
+	isPaused, err = c.sandbox.isPaused()
+	isUnclear := err != nil && !errors.Is(err, os.ErrNotExist)
+	if isUnclear {
+		log.G(ctx).Warnf("container %s: cannot tell whether its Pod is paused: %v", c.id, err)
+	}
+	if (isPaused || isUnclear || noteErr != nil) && isBeingCaptured(c.pod) {
+		refused := fmt.Errorf("the memory of the Pod %s is being written, try again later", c.pod)
+		if isNew {
+			return false, errors.Join(refused, forgetKill(c.pod, c.id))
+		}
+		return false, errors.Join(refused, noteErr)
+	}
+	if noteErr != nil {
+		log.G(ctx).Warnf("container %s: cannot note that it was told to end: %v", c.id, noteErr)
+	}
+	return isPaused, nil
+}
+
+// noteKill tells whether the note is new. It leaves out the container that holds the Pod together, in which nothing of the Pod
+// runs.
+func (c *container) noteKill() (bool, error) {
 	if c.id == c.sandbox.id || c.pod == "" {
-		return nil
+		return false, nil
 	}
 	return noteKill(c.pod, c.id)
 }

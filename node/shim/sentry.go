@@ -35,9 +35,9 @@ func (s sandbox) state() (fields map[string]json.RawMessage, status string, sent
 	return fields, known.Status, known.Sandbox.Pid, json.Unmarshal(text, &fields)
 }
 
-func (s sandbox) isPaused() bool {
+func (s sandbox) isPaused() (bool, error) {
 	_, status, _, err := s.state()
-	return err == nil && status == "paused"
+	return status == "paused", err
 }
 
 // endIfPaused ends the sentry of a paused Pod. runsc neither kills nor deletes what its state file calls paused, so

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+// capture writes the tombstone of a Pod whose memory is being written.
+func (n node) capture(sandbox string) {
+	n.Helper()
+	n.write("tombstones/uid-"+sandbox+".json", `{"namespace":"shop","pod":"web","image":"g2"}`, 0o600)
+}
+
+func isNoted(id string) bool {
+	_, err := os.Lstat(killedFile("uid-s1", id))
+	return err == nil
+}
+
+func TestAKillIsNotedBeforeTheShimLooksWhetherThePodIsPaused(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	service, _ := n.open(next, n.request("s1", "app", ""))
+	state := filepath.Join(n.folder, "k8s.io", "s1_sandbox:s1.state")
+	os.MkdirAll(filepath.Dir(state), 0o700)
+	if err := syscall.Mkfifo(state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 15})
+		done <- err
+	}()
+	look, err := os.OpenFile(state, os.O_WRONLY, 0) // returns when the shim looks
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !isNoted("s1-app") {
+		t.Error("the shim looks before it notes")
+	}
+	n.capture("s1")
+	os.Remove(state)
+	look.WriteString(`{"status":"paused","sandbox":{"pid":0}}`)
+	look.Close()
+	if err := <-done; err == nil || len(next.calls) != 0 {
+		t.Errorf("gVisor got %q, %v", next.calls, err)
+	}
+	if isNoted("s1-app") {
+		t.Error("a kill that was refused leaves a note")
+	}
+}
+
+func TestARefusedKillLeavesTheNoteOfAnEarlierOne(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	service, _ := n.open(next, n.request("s1", "app", ""))
+	n.startSentry("s1", "running")
+	request := &task.KillRequest{ID: "s1-app", Signal: 15}
+	service.Kill(inKubernetes, request)
+	n.startSentry("s1", "paused")
+	n.capture("s1")
+	if _, err := service.Kill(inKubernetes, request); err == nil || !slices.Equal(next.calls, []string{"kill"}) {
+		t.Errorf("gVisor got %q, %v", next.calls, err)
+	}
+	if !isNoted("s1-app") {
+		t.Error("the note of the signal that was sent is gone")
+	}
+}
+
+func TestAKillThatCannotBeNotedIsRefusedWhileTheMemoryIsBeingWritten(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	service, _ := n.open(next, n.request("s1", "app", ""))
+	n.startSentry("s1", "running")
+	n.write("killed", "not a folder, so there is no place for a note", 0o600)
+	request := &task.KillRequest{ID: "s1-app", Signal: 15}
+	n.capture("s1")
+	if _, err := service.Kill(inKubernetes, request); err == nil || len(next.calls) != 0 {
+		t.Errorf("during the capture: gVisor got %q, %v", next.calls, err)
+	}
+	os.RemoveAll(tombstones)
+	if _, err := service.Kill(inKubernetes, request); err != nil || len(next.calls) != 1 {
+		t.Errorf("without a capture: gVisor got %q, %v", next.calls, err)
+	}
+}
+
+func TestAKillIsRefusedIfNobodyKnowsWhetherThePodIsPausedWhileItsMemoryIsBeingWritten(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	service, _ := n.open(next, n.request("s1", "app", ""))
+	n.write("k8s.io/s1_sandbox:s1.state", `{"status":"pau`, 0o600)
+	request := &task.KillRequest{ID: "s1-app", Signal: 15}
+	n.capture("s1")
+	if _, err := service.Kill(inKubernetes, request); err == nil || len(next.calls) != 0 {
+		t.Errorf("during the capture: gVisor got %q, %v", next.calls, err)
+	}
+	os.RemoveAll(tombstones)
+	if _, err := service.Kill(inKubernetes, request); err != nil || len(next.calls) != 1 {
+		t.Errorf("without a capture: gVisor got %q, %v", next.calls, err)
+	}
+}
