@@ -1,3 +1,5 @@
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import { capture } from "./capture/capture.ts";
@@ -26,6 +28,8 @@ export interface ApplyParts {
   readonly limits: StoreLimits;
   readonly storeRoot: string;
   readonly identity: StoreIdentity;
+  /** What the API has of a Pod now: the view may be behind. Rejects if the API does not answer. */
+  readonly readPod: (name: { readonly namespace: string; readonly name: string }) => Promise<Stored<Pod> | undefined>;
 }
 
 /** runsc takes 15 ms to let a Pod go on, unless gVisor still writes its memory. A worker waits no longer. */
@@ -70,7 +74,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
 
 /** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
 async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<void> {
-  const { doors, limits, log, metrics, storeRoot, view } = parts;
+  const { doors, limits, log, metrics, readPod, storeRoot, view } = parts;
   const { key, memoryImage, podUID = "", sandbox } = observed;
   if (!memoryImage || !sandbox) return;
   const writer = { promisedBytes: imageBytesOf(observed), writtenBytes: () => doors.store.partBytes(key) };
@@ -80,6 +84,10 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
     limitMs: memoryImage.spec.timeoutSeconds * 1_000,
     ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
     isDeleted: () => isEnding(view.podByUid(podUID)),
+    isDeletedNow: async () => {
+      const now = await readPod({ namespace: key.namespace, name: key.pod });
+      return isEnding(now) || now?.metadata.uid !== podUID;
+    },
   };
   try {
     const { bytes, durations } = await capture({ key, podUID, sandbox, of: memoryImage.spec, ...bounds }, doors);

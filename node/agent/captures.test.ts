@@ -196,6 +196,35 @@ describe("a capture", () => {
     expect(world.lab.has("killed", world.pod.uid)).toBe(false);
   });
 
+  it.each([
+    ["is deleted", { deletionTimestamp: "2026-01-01T00:00:01Z" }],
+    ["is another one of that name", { uid: "another" }],
+    ["is gone", undefined],
+  ])("of a Pod that by the API %s, which the watch has not shown yet, leaves no image", async (_, changes) => {
+    await using world = await openAgentWorld();
+    const now: { states: unknown[] } = { states: [] };
+    world.api.readPod = async () => {
+      now.states.push(stateOf(world.pod.sentry));
+      const [pod] = world.api.pods;
+      return changes && pod && { ...pod, metadata: { ...pod.metadata, ...changes } };
+    };
+    await world.capture();
+    expect(now.states, "it is asked once the Pod is frozen").toEqual(["T"]);
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "FreezeFailed" });
+    expect(world.lab.files()).toEqual([]);
+    expect(world.lab.calls("checkpoint")).toBe(0);
+    expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
+  it("of a Pod about which the API does not answer leaves no image, and the Pod goes on", async () => {
+    await using world = await openAgentWorld();
+    world.api.readPod = () => Promise.reject(new Error("connect ECONNREFUSED"));
+    await world.capture();
+    const status = { phase: "Failed", reason: "FreezeFailed", message: "connect ECONNREFUSED" };
+    expect(world.api.image?.status).toMatchObject(status);
+    expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
   it("of a Pod that belongs to another Sandbox is refused, and the Pod is not frozen", async () => {
     await using world = await openAgentWorld();
     world.api.put(imageOf(world.lab, world.pod.uid, { sandboxUID: "another" }));

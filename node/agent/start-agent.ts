@@ -20,6 +20,7 @@ import { openStore, watchStore } from "./store/open-store.ts";
 import { Records } from "./store/records.ts";
 import { StoreFile } from "./store/store-file.ts";
 import { keepPublicKeys } from "./watch/keep-public-keys.ts";
+import { readPod } from "./watch/read-pod.ts";
 import { report } from "./watch/report.ts";
 import { startWatching, type Watching } from "./watch/start-watching.ts";
 import { work } from "./work.ts";
@@ -88,7 +89,10 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
     startTask("the node agent", async (signal) => {
       await using keys = keepPublicKeys({ ...parts, files: doors.files, ...config });
       await using watching = await startWatching({ ...parts, nodeName: config.nodeName }, signal);
-      const write = { report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args) };
+      const calls = {
+        report: (...args: OmitFirst<typeof report>) => report(parts.client, ...args),
+        readPod: (name: Parameters<typeof readPod>[1]) => readPod(parts.client, name),
+      };
       const { storeRoot } = config;
       await Promise.race([aborted(signal), watching.synced, watching.failed]);
       if (signal.aborted) return;
@@ -100,7 +104,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       await doors.records.removeUnfinished();
       await doors.records.removeKilled((podUID) => watching.view.podByUid(podUID) === undefined);
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
-      const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...write });
+      const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...calls });
       state.frozen = () => agent.frozenPods();
       state.isReady = true;
       // An agent whose store goes away ends: the next one waits for it.

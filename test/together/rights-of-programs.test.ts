@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { expect, it, vi } from "vitest";
-import { configMapType, persistentVolumeClaimType, podType } from "../../api/kinds/core.ts";
+import { configMapType, persistentVolumeClaimType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { parseControllerConfig } from "../../controller/config/config.ts";
@@ -143,7 +143,7 @@ it("a call without a right fails", async () => {
   await using api = await openWebhookApi();
   const outcomes: unknown[] = [];
   const client = withinRights("agent", api.client, (error) => outcomes.push(error));
-  await expect(client.get(podType, { namespace: "default", name: "nova" })).rejects.toThrow(NoRight);
+  await expect(client.get(sandboxType, { namespace: "default", name: "nova" })).rejects.toThrow(NoRight);
   await expect(client.list(configMapType)).rejects.toThrow("does not let the agent list configmaps in all namespaces");
   expect(outcomes).toHaveLength(2);
 });

@@ -14,6 +14,8 @@ export interface CaptureOrder extends BoundsOrder {
   readonly key: ImageKey;
   readonly podUID: string;
   readonly sandbox: PodSandbox;
+  /** Whether the API has the Pod as deleted at this moment. It rejects if the API does not answer. */
+  readonly isDeletedNow: () => Promise<boolean>;
   /** Whose memory it is, and the controller's hash of what the Pod runs. */
   readonly of: Pick<MemoryImageSpec, "sandboxUID" | "runHash">;
 }
@@ -61,11 +63,8 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     return result;
   };
   await timed("freezeMs", "FreezeFailed", () => runsc.pause(sandbox.id, signal));
-  // From here on the shim refuses to end a container. A signal that came before is in the memory.
-  if (await doors.records.isKilled(podUID)) {
-    throw new CaptureFailed("FreezeFailed", "a container of the Pod was told to end before the Pod was frozen");
-  }
   bounds.isFreezing = false;
+  await timed("freezeMs", "FreezeFailed", () => refuseToldToEnd(order, doors));
   const folder = await timed("writeMs", "CheckpointFailed", async () => {
     const part = await store.begin(key);
     await runsc.checkpoint(sandbox.id, part, signal);
@@ -94,6 +93,16 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });
   });
   return description;
+}
+
+/**
+ * From the freeze on the shim refuses to end a container. What came before is in the memory: a signal, which the shim has noted, or a preStop hook
+ * of a Pod whose deletion the watch has not shown yet.
+ */
+async function refuseToldToEnd({ isDeletedNow, podUID }: CaptureOrder, { records }: Doors): Promise<void> {
+  if (await records.isKilled(podUID))
+    throw new Error("a container of the Pod was told to end before the Pod was frozen");
+  if (await isDeletedNow()) throw new Error("the Pod was deleted before it was frozen");
 }
 
 /** runsc says it in its words, our own writes by the code. */

@@ -48,13 +48,13 @@ it("a namespace that the chart creates admits the node agents, and without them 
   expect(await api.type(`kubectl get daemonsets,serviceaccounts -n ${namespace} -o name`)).not.toContain("node-agent");
 });
 
-it("the node agent may watch Pods and MemoryImages, and patch the status of these, and nothing else", async () => {
+it("the node agent may read Pods, watch MemoryImages, and patch the status of these, and nothing else", async () => {
   await api.type(`${install} --create-namespace`);
   const rules = await api.type(
     `kubectl get clusterroles -l app=rouse-node-agent -o jsonpath='{range .items[*].rules[*]}{.resources}{.verbs}{"\\n"}{end}'`,
   );
   expect(rules.trim().split("\n")).toEqual([
-    '["pods"]["list","watch"]',
+    '["pods"]["get","list","watch"]',
     '["memoryimages"]["list","watch"]',
     '["memoryimages/status"]["patch"]',
   ]);

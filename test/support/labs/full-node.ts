@@ -43,7 +43,8 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[], namespaceOf: (index: nu
   const report = async (image: Stored<MemoryImage>, status: MemoryImageStatus) => {
     images.set(image.metadata.name, { ...image, status });
   };
-  return { images, gone, users, view, report };
+  const readPod = async ({ name }: { readonly name: string }) => view.podByName("", name);
+  return { images, gone, users, view, report, readPod };
 }
 
 interface NodeOptions {

@@ -92,6 +92,11 @@ export class LabApi {
     };
   }
 
+  /** What the API server has; a test may have the view lag behind. */
+  async readPod(podName: string): Promise<Stored<Pod> | undefined> {
+    return this.pods.find(({ metadata }) => metadata.name === podName);
+  }
+
   async report(image: Stored<MemoryImage>, status: MemoryImageStatus): Promise<void> {
     if (image.metadata.resourceVersion !== this.image?.metadata.resourceVersion) throw new Error("conflict");
     this.put({ ...image, status });
@@ -138,6 +143,7 @@ export function startLabAgent(lab: NodeLab, api: LabApi, options: LabAgentOption
     ...{ doors, metrics, limits, log: silentLogger, view: api.view(), storeRoot: lab.storeRoot },
     identity: labStore,
     report: (...args) => reports.report(...args),
+    readPod: ({ name }) => api.readPod(name),
   });
   const settle = async () => {
     for (let passes = 0; passes < passesMax; passes += 1) {
