@@ -7,7 +7,7 @@ import { type ApplyParts, apply } from "./apply.ts";
 import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
-import { decide } from "./decide/decide.ts";
+import { decide, mayWaitForEver } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf } from "./decide/refusal.ts";
 import { isUsedUp, useOf } from "./decide/use.ts";
@@ -69,7 +69,7 @@ export class Agent {
   /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
   async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
     const before = this.#rooms.promises();
-    const own = { endingMs: (role: string, pod: Stored<Pod> | undefined) => this.#endingMs(`${role} ${text}`, pod) };
+    const own = { endingMs: this.#endingMs.bind(this, text) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     if (!found.disk.image) this.#rooms.isGone(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
@@ -162,10 +162,11 @@ export class Agent {
   }
 
   #nextLookMs(observed: Observed): number | undefined {
-    const { disk, endingMs, memoryImage, nowMs, pod, sandbox, tombstone, user, userEndingMs, userSandbox } = observed;
+    const { disk, endingMs, holder, holderEndingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
     if (observed.isThawing) return thawingMs;
     if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
-    if (userEndingMs > 0 && userSandbox?.sentry) return Math.max(0, endedAfterMs(user) - userEndingMs) + endingStepMs;
+    if (holderEndingMs > 0 && mayWaitForEver(observed))
+      return Math.max(0, endedAfterMs(holder) - holderEndingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;
@@ -176,11 +177,13 @@ export class Agent {
   }
 
   /** By the clock of this process: that of the API server may differ. */
-  #endingMs(of: string, pod: Stored<Pod> | undefined): number {
+  #endingMs(image: string, role: string, pod: Stored<Pod> | undefined, isExpected = false): number {
+    const of = `${role} ${image}`;
     const nowMs = this.#parts.doors.clock.ticksMs();
     const sinceMs = this.#endings.get(of) ?? nowMs;
-    if (!pod || !isEnding(pod)) this.#endings.delete(of);
-    else this.#endings.set(of, sinceMs);
-    return pod && isEnding(pod) ? Math.max(1, nowMs - sinceMs) : 0;
+    const isNow = isEnding(pod) && (pod !== undefined || isExpected);
+    if (isNow) this.#endings.set(of, sinceMs);
+    else this.#endings.delete(of);
+    return isNow ? Math.max(1, nowMs - sinceMs) : 0;
   }
 }

@@ -37,7 +37,7 @@ const thawLimitMs = 10_000;
 
 /** Takes one step on the node. */
 export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
-  const { key, podUID = "", sandbox, tombstone, userSandbox } = observed;
+  const { key, podUID = "", sandbox, tombstone } = observed;
   const { records, store } = parts.doors;
   parts.log.debug({ image: textOf(key), pod: podUID, step }, "taking a step");
   switch (step) {
@@ -61,8 +61,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
       parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
       return sandbox && (await parts.doors.sandboxes.end(sandbox));
     case "end-user-sentry":
-      parts.log.info({ image: textOf(key) }, "ending the sentry of a deleted Pod that was not wholly restored");
-      return userSandbox && (await parts.doors.sandboxes.end(userSandbox));
+      return await endUserSentry(observed, parts);
     case "use-up":
       return await store.useUp(key);
     case "remove-image":
@@ -70,6 +69,17 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "remove-marks":
       return await store.removeMarks(key);
   }
+}
+
+/** A Pod that the watch does not show may be one that it does not show yet. */
+async function endUserSentry({ disk, holder, key, userSandbox }: Observed, parts: ApplyParts): Promise<void> {
+  const uid = disk.marks.find(({ name }) => name === "")?.pod ?? "";
+  const now = holder ? undefined : await parts.readPod({ namespace: key.namespace, name: key.pod });
+  if (now && (uid === "" || now.metadata.uid === uid)) {
+    throw new Error(`the API still has the Pod ${now.metadata.uid}, which the watch does not show yet`);
+  }
+  parts.log.info({ image: textOf(key) }, "ending the sentry of a deleted Pod that was not wholly restored");
+  if (userSandbox) await parts.doors.sandboxes.end(userSandbox);
 }
 
 /** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */

@@ -27,8 +27,8 @@ export interface ObserveParts {
   /** The store that the agent works with. */
   readonly identity: StoreIdentity;
   readonly thaws: Pick<Thaws, "has">;
-  /** For how long the agent has seen that a Pod is being deleted; 0: it is not. */
-  readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined) => number;
+  /** For how long the agent has seen that a Pod is being deleted, or that one that should be there is gone; 0: neither. */
+  readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined, isExpected?: boolean) => number;
 }
 
 /** All but what other images may free: that is looked for only where there is no room. */
@@ -60,7 +60,10 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
   const byName = view.podByName(key.namespace, key.pod);
   const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[memoryImageAnnotation] === key.image;
   const user = isUser ? byName : undefined;
-  const marked = disk.marks.find(({ name }) => name === "")?.container ?? "";
+  const marked = disk.marks.find(({ name }) => name === "");
+  const userSandbox = await sandboxes.withId(marked?.container ?? "");
+  // The Pod that the mark names may be gone from the API while gVisor still has it, and another one may have its name.
+  const holder = marked && isUid(marked.pod) ? view.podByUid(marked.pod) : user;
   // Only a Pod that may be captured needs the size of the store, which takes a look at each file.
   const needsRoom = memoryImage !== undefined && !isEnding(pod) && !tombstone && !disk.image;
   return {
@@ -72,8 +75,9 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     pod,
     endingMs: parts.endingMs("captured", pod),
     user,
-    userEndingMs: parts.endingMs("user", user),
-    userSandbox: await sandboxes.withId(marked),
+    holder,
+    holderEndingMs: parts.endingMs("user", holder, userSandbox?.sentry !== undefined),
+    userSandbox,
     sandbox,
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     disk,

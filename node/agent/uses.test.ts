@@ -140,6 +140,51 @@ describe("a Pod that asks for an image", () => {
     expect(world.api.image?.status?.restore).toBeUndefined();
   });
 
+  it.each(["gone", "another one of that name"])(
+    "and is half restored and deleted by force ends 40 s later, and its files go: the API has %s",
+    async (what) => {
+      const clock = new ShiftedClock();
+      await using world = await wake({ clock });
+      const next = await world.lab.startPod({ uid: user });
+      world.lab.mark("g1", { pod: user, outcome: "restored", container: next.id });
+      await world.settle();
+      if (what === "gone") world.api.setPods();
+      else world.api.setPods(podOf(world.lab, "5a0d0b0c-0000-4000-8000-000000000003", "g1"));
+      clock.aheadMs += 3_600_000;
+      await world.settle();
+      expect(stateOf(next.sentry), "it is seen for the first time").not.toMatch(/^Z?$/);
+      clock.aheadMs += 39_000;
+      await world.settle();
+      expect(stateOf(next.sentry), "it may still end by itself").not.toMatch(/^Z?$/);
+      clock.aheadMs += 2_000;
+      await world.settle();
+      await vi.waitFor(() => expect(stateOf(next.sentry)).toMatch(/^Z?$/), 5_000);
+      clock.aheadMs += 61_000;
+      await world.settle();
+      const told = { podUID: user, outcome: "Failed", reason: "RestoreInterrupted" };
+      expect(world.api.image?.status?.restore).toMatchObject(told);
+      world.api.setPods();
+      await world.settle();
+      expect(world.lab.files()).toEqual([]);
+    },
+  );
+
+  it("and is half restored is spared while the API has it, however far the watch is behind", async () => {
+    const clock = new ShiftedClock();
+    await using world = await wake({ clock });
+    const next = await world.lab.startPod({ uid: user });
+    world.lab.mark("g1", { pod: user, outcome: "restoring", container: next.id });
+    const [now] = world.api.pods;
+    world.api.setPods();
+    world.api.readPod = async () => now;
+    await world.settle();
+    clock.aheadMs += 3_600_000;
+    await expect(world.settle()).rejects.toThrow("does not show yet");
+    world.api.readPod = () => Promise.reject(new Error("unreachable"));
+    await expect(world.settle()).rejects.toThrow("unreachable");
+    expect(stateOf(next.sentry)).not.toMatch(/^Z?$/);
+  });
+
   it("and gets a second sandbox, which starts anew, is reported as interrupted", async () => {
     const clock = new ShiftedClock();
     await using world = await wake({ clock });

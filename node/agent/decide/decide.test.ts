@@ -56,8 +56,9 @@ const usual: Observed = {
   },
   ...{
     endingMs: 0,
-    userEndingMs: 0,
+    holderEndingMs: 0,
     user: undefined,
+    holder: undefined,
     userSandbox: undefined,
     tombstone: undefined,
     failed: undefined,
@@ -261,19 +262,21 @@ describe("a use of an image", () => {
 
   it("by a Pod that is being deleted and is half restored ends 10 s after its grace", () => {
     const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
-    const half = { ...withMarks(mark("", "restored")), user, userSandbox: sandbox };
-    expect(decide({ ...half, userEndingMs: 15_000 })).toBeUndefined();
-    expect(decide({ ...half, userEndingMs: 15_001 })).toBe("end-user-sentry");
+    const half = { ...withMarks(mark("", "restored")), user, holder: user, userSandbox: sandbox };
+    expect(decide({ ...half, holderEndingMs: 15_000 })).toBeUndefined();
+    expect(decide({ ...half, holderEndingMs: 15_001 })).toBe("end-user-sentry");
     const marks = [mark("", "restored"), mark("main", "restored")];
-    expect(decide({ ...half, disk: { ...half.disk, marks }, userEndingMs: 15_001 })).toBeUndefined();
+    expect(decide({ ...half, disk: { ...half.disk, marks }, holderEndingMs: 15_001 })).toBeUndefined();
   });
 
   it("by a Pod that is being deleted and was refused, so that it runs anew, ends 10 s after its grace", () => {
     const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
-    const anew = { ...withMarks(mark("", "refused")), user, userSandbox: sandbox };
+    const anew = { ...withMarks(mark("", "refused")), user, holder: user, userSandbox: sandbox };
     expect(useOf(anew)).toMatchObject({ outcome: "Refused" });
-    expect(decide({ ...anew, userEndingMs: 15_000 })).not.toBe("end-user-sentry");
-    expect(decide({ ...anew, userEndingMs: 15_001 })).toBe("end-user-sentry");
+    expect(decide({ ...anew, holderEndingMs: 15_000 })).not.toBe("end-user-sentry");
+    expect(decide({ ...anew, holderEndingMs: 15_001 })).toBe("end-user-sentry");
+    const gone = { ...anew, user: undefined, holder: undefined };
+    expect(decide({ ...gone, holderEndingMs: 60_000 }), "its grace is not known").not.toBe("end-user-sentry");
   });
 
   it("is told before its image goes, also if nothing tells for which Pod it was", () => {

@@ -25,7 +25,7 @@ export type Step =
 /** The next step on the node; undefined: there is nothing to do, and the API may be told. */
 export function decide(observed: Observed): Step | undefined {
   if (observed.sandbox?.sentry && observed.endingMs > endedAfterMs(observed.pod)) return "end-sentry";
-  if (isNotWhollyRestored(observed) && observed.userEndingMs > endedAfterMs(observed.user)) return "end-user-sentry";
+  if (mayWaitForEver(observed) && observed.holderEndingMs > endedAfterMs(observed.holder)) return "end-user-sentry";
   return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
 }
 
@@ -76,10 +76,14 @@ function isSpent(observed: Observed): boolean {
 
 /**
  * The rest of a Pod that is half restored waits for a container that does not come, so it may not end by itself. A Pod whose image
- * was refused runs anew, and counts too: it should have ended by then.
+ * was refused runs anew, and counts too: it should have ended by then. A Pod that was deleted by force is gone from the API at once,
+ * and its grace is not known: then only one that is half restored counts.
  */
-const isNotWhollyRestored = (observed: Observed): boolean =>
-  observed.userSandbox?.sentry !== undefined && useOf(observed)?.outcome !== "Restored";
+export function mayWaitForEver(observed: Observed): boolean {
+  const use = useOf(observed);
+  const isDue = observed.holder ? use?.outcome !== "Restored" : use === undefined;
+  return observed.userSandbox?.sentry !== undefined && isDue;
+}
 
 /** The image goes before its marks: an image without marks counts as unused. */
 function decideFiles(observed: Observed): Step | undefined {

@@ -45,8 +45,10 @@ export interface Observed extends RecordsOfImage {
   readonly isThawing: boolean;
   /** What gVisor has of the sandbox that the marks name. */
   readonly userSandbox: PodSandbox | undefined;
-  /** For how long this agent has seen that the next Pod is being deleted; 0: it is not. */
-  readonly userEndingMs: number;
+  /** The Pod that the marks name, if the API still has it. */
+  readonly holder: Stored<Pod> | undefined;
+  /** For how long this agent has seen that it is being deleted, or that it is gone while gVisor has its sandbox; 0: neither. */
+  readonly holderEndingMs: number;
   readonly disk: OnDisk;
   /** The store that `disk` is about. */
   readonly store: StoreIdentity;
