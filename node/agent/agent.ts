@@ -55,6 +55,8 @@ export class Agent {
   readonly #rooms = new Rooms();
   /** When this agent saw first that a Pod of an image is being deleted. */
   readonly #endings = new Map<string, number>();
+  /** When this agent saw first that a capture is asked for. */
+  readonly #askedFor = new Map<string, { readonly uid: string; readonly sinceMs: number }>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
 
@@ -69,7 +71,7 @@ export class Agent {
   /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
   async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
     const before = this.#rooms.promises();
-    const own = { endingMs: this.#endingMs.bind(this, text) };
+    const own = { endingMs: this.#endingMs.bind(this, text), askedForMs: this.#askedForMs.bind(this, text) };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     if (!found.disk.image) this.#rooms.isGone(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
@@ -174,6 +176,20 @@ export class Agent {
     if (memoryImage?.status?.preflight?.capturable === false && !memoryImage.status.phase) return unfitMs;
     if (!user && disk.marks.length > 0 && !isUsedUp(disk) && !useOf(observed)) return slowRestoringMs;
     return tombstone && !isEnding(pod) ? deletedWithinMs : undefined;
+  }
+
+  #askedForMs(text: string, image: Stored<MemoryImage> | undefined): number {
+    const isWaiting = image?.spec.stage === "Capture" && [undefined, "Capturing"].includes(image.status?.phase);
+    if (!isWaiting) {
+      this.#askedFor.delete(text);
+      return 0;
+    }
+    const nowMs = this.#parts.doors.clock.ticksMs();
+    const { uid } = image.metadata;
+    const known = this.#askedFor.get(text);
+    const { sinceMs } = known?.uid === uid ? known : { sinceMs: nowMs };
+    this.#askedFor.set(text, { uid, sinceMs });
+    return nowMs - sinceMs;
   }
 
   /** By the clock of this process: that of the API server may differ. */

@@ -1,3 +1,4 @@
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -10,7 +11,7 @@ import { watchLateWrite } from "./capture/late-writes.ts";
 import type { Thaws } from "./capture/thaws.ts";
 import type { Writers } from "./capture/writers.ts";
 import type { Step } from "./decide/decide.ts";
-import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { isEnding, isGivenUp, type Observed, type StoreLimits } from "./decide/observed.ts";
 import { imageBytesOf } from "./decide/refusal.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { PodSandbox } from "./doors/sandboxes.ts";
@@ -34,6 +35,11 @@ export interface ApplyParts {
 
 /** runsc takes 15 ms to let a Pod go on, unless gVisor still writes its memory. A worker waits no longer. */
 const thawLimitMs = 10_000;
+
+/** The controller waits for 5 s longer than the limit of a capture. The rest of that is for the thaw and the reports. */
+const spareMs = 2_000;
+/** With less time a capture is not begun. */
+const shortestLimitMs = 1_000;
 
 /** Takes one step on the node. */
 export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
@@ -82,6 +88,12 @@ async function endUserSentry({ disk, holder, key, userSandbox }: Observed, parts
   if (userSandbox) await parts.doors.sandboxes.end(userSandbox);
 }
 
+/**
+ * A capture that had to wait for others must end when the controller expects it: after that, nobody uses its memory.
+ */
+const captureLimitMs = ({ spec }: MemoryImage, waitedMs: number): number =>
+  spec.timeoutSeconds * 1_000 - Math.max(0, waitedMs - spareMs);
+
 /** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
 async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<void> {
   const { doors, limits, log, metrics, readPod, storeRoot, view } = parts;
@@ -91,15 +103,22 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
   using _writing = parts.writers.add(writer);
   const bounds = {
     isToEnd: () => parts.writers.isToEnd(writer),
-    limitMs: memoryImage.spec.timeoutSeconds * 1_000,
+    limitMs: captureLimitMs(memoryImage, observed.askedForMs),
     ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
     isDeleted: () => isEnding(view.podByUid(podUID)),
+    isGivenUp: () => {
+      const now = view.memoryImage(key);
+      return now?.metadata.uid !== memoryImage.metadata.uid || isGivenUp(now);
+    },
     isDeletedNow: async () => {
       const now = await readPod({ namespace: key.namespace, name: key.pod });
       return isEnding(now) || now?.metadata.uid !== podUID;
     },
   };
   try {
+    if (bounds.limitMs < shortestLimitMs) {
+      throw new CaptureFailed("DeadlineExceeded", "other captures of this node have taken its time");
+    }
     const { bytes, durations } = await capture({ key, podUID, sandbox, of: memoryImage.spec, ...bounds }, doors);
     metrics.captured(bytes, durations);
     log.info({ image: textOf(key), pod: podUID, bytes, ...durations }, "captured the memory of a Pod");

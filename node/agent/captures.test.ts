@@ -225,6 +225,81 @@ describe("a capture", () => {
     expect(stateOf(world.pod.sentry)).not.toBe("T");
   });
 
+  it.each([
+    ["gives up", { annotations: { "hibernation.rouse.dev/given-up": "AgentSilent" } }],
+    ["deletes", { deletionTimestamp: "2026-01-01T00:00:01Z" }],
+    ["replaces", { uid: "another" }],
+  ])("that the controller %s ends before its limit, and the Pod goes on", async (_, changes) => {
+    await using world = await openAgentWorld();
+    using _hang = world.lab.letFail("checkpoint", "hangs");
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 60 }));
+    const captured = world.capture();
+    await expect.poll(() => world.lab.hasHung("checkpoint"), { timeout: 10_000 }).toBe(true);
+    const now = world.api.image ?? expect.unreachable();
+    world.api.put({ ...now, metadata: { ...now.metadata, ...changes } });
+    await captured;
+    const { reason } = world.api.image?.status ?? {};
+    if (!("uid" in changes)) expect(reason).toBe("GivenUp");
+    expect(await world.metric('rouse_node_capture_failures_total{reason="GivenUp"}')).toEqual([
+      'rouse_node_capture_failures_total{reason="GivenUp"} 1',
+    ]);
+    expect(world.lab.files()).toEqual([]);
+    expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
+  it("whose MemoryImage is gone ends before its limit, and the Pod goes on", async () => {
+    await using world = await openAgentWorld();
+    using _hang = world.lab.letFail("checkpoint", "hangs");
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 60 }));
+    const captured = world.capture();
+    await expect.poll(() => world.lab.hasHung("checkpoint"), { timeout: 10_000 }).toBe(true);
+    world.api.image = undefined;
+    await captured;
+    expect(world.lab.files()).toEqual([]);
+    expect(stateOf(world.pod.sentry)).not.toBe("T");
+  });
+
+  it("that was given up while it waited for others is not begun", async () => {
+    await using world = await openAgentWorld();
+    world.api.setStage("Capture");
+    await world.look();
+    const due = world.api.image ?? expect.unreachable();
+    expect(due.status?.phase).toBe("Capturing");
+    const annotations = { "hibernation.rouse.dev/given-up": "AgentSilent" };
+    world.api.put({ ...due, metadata: { ...due.metadata, annotations } });
+    await world.settle();
+    expect(world.lab.calls("pause")).toBe(0);
+    expect(world.api.image?.status?.phase).toBe("Capturing");
+  });
+
+  it.each([
+    [61_500, 0, { phase: "Failed", reason: "DeadlineExceeded" }],
+    [50_000, 1, { phase: "Captured" }],
+  ])("that has waited for others for %i ms of its 60 s is begun only if it can still end", async (...expected) => {
+    const [waitedMs, pauses, status] = expected;
+    const clock = new ShiftedClock();
+    await using world = await openAgentWorld({ clock });
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 60, stage: "Capture" }));
+    await world.look();
+    clock.aheadMs = waitedMs;
+    await world.settle();
+    expect(world.lab.calls("pause")).toBe(pauses);
+    expect(world.api.image?.status).toMatchObject(status);
+    expect(stateOf(world.pod.sentry) === "T").toBe(pauses === 1);
+  });
+
+  it("that has waited for others has what is left of its time", async () => {
+    const clock = new ShiftedClock();
+    await using world = await openAgentWorld({ clock });
+    using _hang = world.lab.letFail("checkpoint", "hangs");
+    world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 60, stage: "Capture" }));
+    await world.look();
+    clock.aheadMs = 60_000;
+    await world.settle();
+    expect(world.lab.calls("checkpoint")).toBe(1);
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
+  });
+
   it("of a Pod that belongs to another Sandbox is refused, and the Pod is not frozen", async () => {
     await using world = await openAgentWorld();
     world.api.put(imageOf(world.lab, world.pod.uid, { sandboxUID: "another" }));

@@ -27,6 +27,8 @@ export interface ObserveParts {
   /** The store that the agent works with. */
   readonly identity: StoreIdentity;
   readonly thaws: Pick<Thaws, "has">;
+  /** For how long the agent has seen that the capture of an image is asked for, and has not ended; 0: it is not. */
+  readonly askedForMs: (image: Stored<MemoryImage> | undefined) => number;
   /** For how long the agent has seen that a Pod is being deleted, or that one that should be there is gone; 0: neither. */
   readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined, isExpected?: boolean) => number;
 }
@@ -71,6 +73,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     nodeName: view.nodeName,
     nowMs: clock.now().getTime(),
     memoryImage,
+    askedForMs: parts.askedForMs(memoryImage),
     podUID,
     pod,
     endingMs: parts.endingMs("captured", pod),

@@ -10,6 +10,8 @@ export interface BoundsOrder {
   readonly minFreeBytes: number;
   /** Whether the Pod is being deleted. It ends a freeze, and nothing else. */
   readonly isDeleted: () => boolean;
+  /** Whether the controller waits no more. It ends any part of the work. */
+  readonly isGivenUp: () => boolean;
   /** Whether of all captures in progress this one ends if the disk is full. */
   readonly isToEnd: () => Promise<boolean>;
 }
@@ -17,7 +19,7 @@ export interface BoundsOrder {
 /** How often the disk and the Pod are looked at. A fast disk takes 500 MB meanwhile. */
 export const lookMs = 250;
 
-/** What ends a capture that takes too long or too much. */
+/** What ends a capture that takes too long or too much, or that nobody waits for. */
 export class Bounds implements Disposable {
   /** The Pod may be about to stop. */
   isFreezing = true;
@@ -42,6 +44,7 @@ export class Bounds implements Disposable {
   /** A machine that was suspended meanwhile has counted on, and its timers have not. @throws CaptureFailed */
   check(): void {
     if (this.#doors.processes.uptimeMs() >= this.#deadlineMs) this.#endLate();
+    this.#endGivenUp();
     this.signal.throwIfAborted();
   }
 
@@ -61,6 +64,11 @@ export class Bounds implements Disposable {
     this.#stop.abort(new CaptureFailed("DeadlineExceeded", `it took longer than ${this.#order.limitMs} ms`));
   }
 
+  #endGivenUp(): void {
+    if (!this.#order.isGivenUp()) return;
+    this.#stop.abort(new CaptureFailed("GivenUp", "the controller has given it up, or its MemoryImage is deleted"));
+  }
+
   async #watch(): Promise<void> {
     const { clock } = this.#doors;
     using _timer = clock.after(this.#order.limitMs, () => this.#endLate());
@@ -75,6 +83,7 @@ export class Bounds implements Disposable {
     if (this.isFreezing && isDeleted()) {
       this.#stop.abort(new CaptureFailed("FreezeFailed", "the Pod was deleted before it was frozen"));
     }
+    this.#endGivenUp();
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
     if (freeBytes < minFreeBytes && (await isToEnd())) {
       const why = "the disk of this node has less left than --min-free-bytes and --min-free-percent ask for";

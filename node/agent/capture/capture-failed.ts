@@ -3,6 +3,7 @@ export const failureReasons = [
   "CheckpointFailed",
   "DiskFull",
   "DeadlineExceeded",
+  "GivenUp",
   "Interrupted",
 ] as const;
 export type FailureReason = (typeof failureReasons)[number];

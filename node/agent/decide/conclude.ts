@@ -1,6 +1,6 @@
 import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
 import { standsFor } from "../store/store-file.ts";
-import type { Observed } from "./observed.ts";
+import { isGivenUp, type Observed } from "./observed.ts";
 import { type RefusalReason, refusalOf } from "./refusal.ts";
 import { useOf } from "./use.ts";
 
@@ -77,6 +77,7 @@ function concludeRefused({ disk }: Observed, status: MemoryImageStatus): MemoryI
 }
 
 function concludeCapture(observed: Observed, status: MemoryImageStatus): MemoryImageStatus | undefined {
+  if (isGivenUp(observed.memoryImage)) return undefined;
   const refusal = refusalOf(observed);
   if (refusal) return { ...status, phase: "Failed", ...refusal };
   return status.phase === undefined ? { ...status, phase: "Capturing", storeID: observed.store.id } : undefined;

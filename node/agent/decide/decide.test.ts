@@ -56,6 +56,7 @@ const usual: Observed = {
   },
   ...{
     endingMs: 0,
+    askedForMs: 0,
     holderEndingMs: 0,
     user: undefined,
     holder: undefined,

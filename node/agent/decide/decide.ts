@@ -1,5 +1,5 @@
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
-import { endedAfterMs, isEnding, type Observed } from "./observed.ts";
+import { endedAfterMs, isEnding, isGivenUp, type Observed } from "./observed.ts";
 import { refusalOf } from "./refusal.ts";
 import { isUsedUp, useOf } from "./use.ts";
 
@@ -56,6 +56,7 @@ function decideCaptured(observed: Observed): Step | undefined {
 
 function mayCapture(observed: Observed): boolean {
   const { disk, memoryImage } = observed;
+  if (isGivenUp(memoryImage)) return false;
   if (memoryImage?.spec.stage !== "Capture" || memoryImage.status?.phase !== "Capturing") return false;
   return !disk.image && disk.marks.length === 0 && refusalOf(observed) === undefined;
 }

@@ -1,6 +1,7 @@
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
+import { givenUpAnnotation } from "../../../api/rules/keys.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
 import type { Evictable } from "../evict.ts";
 import type { ImageKey } from "../store/image-key.ts";
@@ -31,6 +32,8 @@ export interface Observed extends RecordsOfImage {
   readonly nowMs: number;
   /** Undefined if the API has none of that name for this node and this Pod. */
   readonly memoryImage: Stored<MemoryImage> | undefined;
+  /** For how long this agent has seen that the capture is asked for, and has not ended; 0: it is not. */
+  readonly askedForMs: number;
   /** The UID of the captured Pod, or of the one to capture; undefined if nothing names it. */
   readonly podUID: string | undefined;
   /** That Pod, if the API still has it. */
@@ -65,6 +68,10 @@ export interface Observed extends RecordsOfImage {
 }
 
 export const isEnding = (pod: Pod | undefined): boolean => !pod || pod.metadata.deletionTimestamp !== undefined;
+
+/** Whether the controller counts on an image no more: what a capture would still write is in vain. */
+export const isGivenUp = (image: MemoryImage | undefined): boolean =>
+  image?.metadata.deletionTimestamp !== undefined || image?.metadata.annotations?.[givenUpAnnotation] !== undefined;
 
 const usualGraceSeconds = 30;
 /** What containerd and the kubelet need to end a Pod after its grace. */

@@ -46,6 +46,8 @@ export async function openAgentWorld(options: LabAgentOptions = {}, shim?: strin
     api.setStage("Capture");
     await settle();
   };
+  /** One pass that leaves a capture to a later one, as if other captures came first. */
+  const look = () => agent.pass("default/guest/g1", new AbortController().signal, false);
   /** The Pod is deleted, and its sentry has ended. */
   const deletePod = async () => {
     api.setPods({
@@ -62,6 +64,7 @@ export async function openAgentWorld(options: LabAgentOptions = {}, shim?: strin
     api,
     agent,
     settle,
+    look,
     capture,
     deletePod,
     metric,
