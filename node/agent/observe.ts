@@ -82,6 +82,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     holderEndingMs: parts.endingMs("user", holder, userSandbox?.sentry !== undefined),
     userSandbox,
     sandbox,
+    isKilled: needsRoom && sandbox !== undefined && (await records.isKilled(podUID ?? "", sandbox.containerIds)),
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     disk,
     store: parts.identity,

@@ -102,7 +102,6 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       if (!identity) return;
       await doors.files.makeFolder(join(storeRoot, "images"));
       await doors.records.removeUnfinished();
-      await doors.records.removeKilled((podUID) => watching.view.podByUid(podUID) === undefined);
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...calls });
       state.frozen = () => agent.frozenPods();

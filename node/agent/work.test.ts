@@ -1,6 +1,6 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { silentLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { work } from "./work.ts";
@@ -10,7 +10,7 @@ const keyOf = (namespace: string, index: number): ImageKey => ({
 });
 
 /** An agent whose captures never end, and the images that wait for it. */
-function startWork(images: readonly ImageKey[]) {
+function startWork(images: readonly ImageKey[], { clock = systemClock, containerIds = async () => new Set() } = {}) {
   const captures: string[] = [];
   const looks: string[] = [];
   const { promise: never } = Promise.withResolvers<never>();
@@ -20,7 +20,8 @@ function startWork(images: readonly ImageKey[]) {
     return mayCapture ? never : { isCaptureDue: true };
   };
   const doors = {
-    ...{ clock: systemClock, records: { keys: async () => [] } },
+    ...{ clock, records: { keys: async () => [], removeKilled: async () => {} } },
+    sandboxes: { containerIds },
     store: { keys: async () => [], keysOfPod: async () => [] },
   } as unknown as Doors;
   const change: { image(key: ImageKey): void } = { image: () => expect.unreachable() };
@@ -39,6 +40,19 @@ it("captures of one namespace hold up neither those of another nor the other wor
   expect(world.captures.length).toBeLessThan(16);
   world.change.image(keyOf("alone", 1));
   await expect.poll(() => world.captures).toContain("alone/p1/pod-1");
+});
+
+it("what shims have left is looked for every minute, also if that has failed", async () => {
+  const [minutes, looked] = [3, vi.fn(() => Promise.reject(new Error("input/output error")))];
+  const clock: Clock = {
+    ...{ now: () => systemClock.now(), ticksMs: () => systemClock.ticksMs() },
+    after: (delayMs, task) => systemClock.after(delayMs, task),
+    sleep: async (delayMs, signal) => {
+      if (delayMs !== 60_000 || looked.mock.calls.length > minutes) await systemClock.sleep(delayMs, signal);
+    },
+  };
+  using _world = startWork([], { clock, containerIds: looked });
+  await expect.poll(() => looked.mock.calls.length).toBe(minutes + 1);
 });
 
 it("an image is in one pass at a time", async () => {

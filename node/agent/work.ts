@@ -7,6 +7,7 @@ import { type Outcome, startWorkers } from "../../lib/queues/workers.ts";
 import type { Agent } from "./agent.ts";
 import type { Doors } from "./doors/doors.ts";
 import { type ImageKey, textOf } from "./store/image-key.ts";
+import { removeLeft } from "./sweep.ts";
 import type { Watching } from "./watch/start-watching.ts";
 
 /** Captures in progress at the same time. More of them wait, and are not frozen. Namespaces share them. */
@@ -59,6 +60,9 @@ export async function work(
   });
   const sweep = async () => {
     for (;;) {
+      await removeLeft(doors).catch((error: unknown) => {
+        log.warn({ err: error }, "cannot remove what shims have left");
+      });
       for (const key of [...(await store.keys()), ...(await records.keys()), ...watching.keys()]) add(key);
       await clock.sleep(sweepMs, signal);
     }

@@ -99,8 +99,11 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
  * From the freeze on the shim refuses to end a container. What came before is in the memory: a signal, which the shim has noted, or a preStop hook
  * of a Pod whose deletion the watch has not shown yet.
  */
-async function refuseToldToEnd({ isDeletedNow, podUID }: CaptureOrder, { records }: Doors): Promise<void> {
-  if (await records.isKilled(podUID))
+async function refuseToldToEnd({ isDeletedNow, podUID, sandbox }: CaptureOrder, doors: Doors): Promise<void> {
+  const { records, sandboxes } = doors;
+  const now = await sandboxes.withId(sandbox.id);
+  const containers = [...sandbox.containerIds, ...(now?.containerIds ?? [])];
+  if (await records.isKilled(podUID, containers))
     throw new Error("a container of the Pod was told to end before the Pod was frozen");
   if (await isDeletedNow()) throw new Error("the Pod was deleted before it was frozen");
 }

@@ -49,6 +49,7 @@ const usual: Observed = {
     nowMs: 2_000,
     podUID,
     isUserInGvisor: false,
+    isKilled: false,
     isThawing: false,
     isCapturedElsewhere: false,
     hasPublicKeys: true,
@@ -69,7 +70,7 @@ const usual: Observed = {
   pod: podWith(podUID),
   sandbox: {
     ...{ id: "s", sentry: 7, isPaused: false, isOurs: true, memoryBytes: 1_000 },
-    ...{ containers: ["main"], configs: { "": "0", main: "1" } },
+    ...{ containers: ["main"], containerIds: ["s-main"], configs: { "": "0", main: "1" } },
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },

@@ -44,6 +44,8 @@ export interface Observed extends RecordsOfImage {
   readonly user: Stored<Pod> | undefined;
   /** What gVisor has of the captured Pod. */
   readonly sandbox: PodSandbox | undefined;
+  /** Whether a container of it was told to end. */
+  readonly isKilled: boolean;
   /** Whether this agent waits for gVisor to let it go on. */
   readonly isThawing: boolean;
   /** What gVisor has of the sandbox that the marks name. */

@@ -13,6 +13,7 @@ export const refusalReasons = [
   "NotGvisor",
   "ForeignShim",
   "ShimTooOld",
+  "ContainerEnding",
   "AlreadyCaptured",
   "RunscMissing",
   "NoPublicKey",
@@ -73,6 +74,7 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   if (["", ...wanted].some((name) => sandbox.configs[name] === undefined)) {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
   }
+  if (observed.isKilled) return { reason: "ContainerEnding", message: "a container of the Pod was told to end" };
   if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another image" };
   if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };
   if (!observed.hasPublicKeys) {

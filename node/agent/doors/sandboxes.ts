@@ -14,6 +14,8 @@ export interface PodSandbox {
   readonly isOurs: boolean;
   /** The names of the containers that gVisor has. */
   readonly containers: readonly string[];
+  /** Their ids at containerd. */
+  readonly containerIds: readonly string[];
   /** The shim's hash of what each container runs, if it says one; the container without a name holds the Pod together. */
   readonly configs: Readonly<Record<string, string>>;
   /** What an image of it takes at least; undefined if it cannot be seen. */
@@ -64,6 +66,11 @@ export class Sandboxes {
     return found.find(({ sentry }) => sentry !== undefined) ?? found[0];
   }
 
+  /** The ids of all containers that gVisor has on the node. */
+  async containerIds(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#stateFiles()).map(containerOf));
+  }
+
   /** The sandbox of this id, which may come from a file of the shim. */
   async withId(id: string): Promise<PodSandbox | undefined> {
     return sandboxId.test(id) ? this.#read(id, await this.#stateFiles()) : undefined;
@@ -89,6 +96,7 @@ export class Sandboxes {
       isPaused: state.status === "paused",
       isOurs: parent[0]?.split("/").at(-1)?.startsWith(shim) === true,
       containers: [...containerNames].sort(),
+      containerIds: files.map(containerOf),
       configs: configsOf([state, ...containers]),
       memoryBytes: sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry),
     };
@@ -150,5 +158,8 @@ function configsOf(states: readonly State[]): Readonly<Record<string, string>> {
   });
   return Object.fromEntries(found);
 }
+
+/** The id of the container that a state file is about. */
+const containerOf = (name: string): string => name.split("_sandbox:", 1)[0] ?? "";
 
 const stateFile = (id: string): string => `${id}_sandbox:${id}.state`;

@@ -75,15 +75,21 @@ export class Records {
     return { tombstone: await this.#tombstones.ofImage(key), failed: await this.#failed.ofImage(key) };
   }
 
-  /** Whether a container of the Pod was told to end, as the shim has noted. */
-  async isKilled(podUID: string): Promise<boolean> {
-    return (await this.#files.list(join(this.#killed, podUID))).length > 0;
+  /** Whether one of these containers of the Pod was told to end, as the shim has noted. */
+  async isKilled(podUID: string, containers: readonly string[]): Promise<boolean> {
+    const noted = await this.#files.list(join(this.#killed, podUID));
+    return noted.some((container) => containers.includes(container));
   }
 
-  /** Notes about Pods that are gone: their shims may have ended before they could remove them. */
-  async removeKilled(isGone: (podUID: string) => boolean): Promise<void> {
+  /** Removes old notes about containers that are gone: their shims may have ended before they could do it. */
+  async removeKilled(isGone: (container: string) => boolean, beforeMs: number): Promise<void> {
     for (const podUID of await this.#files.list(this.#killed)) {
-      if (isGone(podUID)) await this.#files.remove(join(this.#killed, podUID));
+      const folder = join(this.#killed, podUID);
+      for (const container of (await this.#files.list(folder)).filter(isGone)) {
+        const path = join(folder, container);
+        if ((await this.#files.writtenMs(path)) < beforeMs) await this.#files.remove(path);
+      }
+      await this.#files.removeEmptyFolder(folder);
     }
   }
 

@@ -97,6 +97,14 @@ export class NodeLab implements AsyncDisposable {
     writeFileSync(join(this.runsc.root, `${container}_sandbox:${sandbox}.state`), text);
   }
 
+  /** The kubelet has a container of a Pod restarted: gVisor has another one in its place. */
+  replaceContainer({ id, uid, sentry }: LabPod, next: string): void {
+    rmSync(join(this.runsc.root, `${id}-main_sandbox:${id}.state`));
+    this.#writeState(`${id}-${next}`, id, {
+      ...{ status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid, "main") },
+    });
+  }
+
   /** What runsc has written about a Pod. */
   stateText({ id }: LabPod): string {
     return readText(join(this.runsc.root, `${id}_sandbox:${id}.state`));
