@@ -1,9 +1,9 @@
 import type { Doors } from "./doors/doors.ts";
 
-/** What is younger may be of a shim that is at work. */
+/** What is younger may be of one that is at work. */
 const leftAfterMs = 60_000;
 
-/** Removes what shims have left on the node, which belongs to no image. */
+/** Removes what shims, or agents that were killed, have left on the node, and which belongs to no image. */
 export async function removeLeft({
   clock,
   records,
@@ -12,4 +12,5 @@ export async function removeLeft({
   const beforeMs = clock.now().getTime() - leftAfterMs;
   const present = await sandboxes.containerIds();
   await records.removeKilled((container) => !present.has(container), beforeMs);
+  await sandboxes.removeUnfinished(beforeMs);
 }

@@ -1,4 +1,5 @@
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openAgentWorld, ShiftedClock } from "../../test/support/labs/agent-world.ts";
 import { startLabAgent } from "../../test/support/labs/mortal-agent.ts";
@@ -67,6 +68,24 @@ describe("a note that a container was told to end", () => {
     expect(world.lab.files()).toEqual(kept.sort());
     expect(world.lab.has("killed", "gone")).toBe(false);
   });
+});
+
+it("a state file that an agent or a shim had only begun to write goes after a minute", async () => {
+  await using world = await openAgentWorld();
+  const { doors } = startLabAgent(world.lab, world.api);
+  const { root } = world.lab.runsc;
+  const before = readdirSync(root);
+  const state = `${world.pod.id}_sandbox:${world.pod.id}.state`;
+  const put = (name: string, writtenMs: number) => {
+    writeFileSync(join(root, name), "{");
+    utimesSync(join(root, name), writtenMs / 1_000, writtenMs / 1_000);
+  };
+  const old = Date.now() - day;
+  for (const name of [`${state}.agent.new`, `${state}.1234567.new`]) put(name, old);
+  const kept = [`${state}.7654321.new`, `${state}.tmp`, "other.new"];
+  for (const name of kept) put(name, name.endsWith("7654321.new") ? Date.now() : old);
+  await removeLeft(doors);
+  expect(readdirSync(root).sort()).toEqual([...before, ...kept].sort());
 });
 
 describe("a capture", () => {

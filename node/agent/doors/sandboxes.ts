@@ -34,6 +34,8 @@ const shim = "containerd-shim-rouse-v1";
 const sentryName = "runsc-sandbox";
 const sandboxId = /^[0-9A-Za-z][-_.0-9A-Za-z]*$/;
 const podUid = "io.kubernetes.cri.sandbox-uid";
+/** What the agent or a shim had begun to write beside a state file. */
+const unfinished = /\.state\.(?:agent|\d+)\.new$/;
 const containerName = "io.kubernetes.cri.container-name";
 /** Set by our shim, after the annotations of the Pod. */
 const configHash = "hibernation.rouse.dev/config-hash";
@@ -117,6 +119,14 @@ export class Sandboxes {
     }
     const sentry = this.#sentryOf(id, state);
     if (sentry !== undefined) this.#processes.end(sentry);
+  }
+
+  /** Removes what the agent or a shim had begun to write before that time, and has not ended: it was killed. */
+  async removeUnfinished(beforeMs: number): Promise<void> {
+    for (const name of (await this.#files.list(this.#root)).filter((name) => unfinished.test(name))) {
+      const path = join(this.#root, name);
+      if ((await this.#files.writtenMs(path)) < beforeMs) await this.#files.remove(path);
+    }
   }
 
   async #idsOf(uid: string, names: readonly string[]): Promise<readonly string[]> {
