@@ -1,7 +1,7 @@
 import { hibernationGroup } from "../kinds/memory-image.ts";
 import { ageColumn, type Definition, type PrinterColumn, singleVersionDefinition } from "./definition.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
-import { bool, described, int32, int64, object, oneOf, text, time } from "./shapes.ts";
+import { bool, described, int32, int64, listMapOf, object, oneOf, text, time } from "./shapes.ts";
 
 const named: JsonSchema = { ...text, minLength: 1, maxLength: 253 };
 const uid: JsonSchema = { ...text, minLength: 1, maxLength: 128 };
@@ -30,7 +30,26 @@ const nameIsLabel: ValidationRule = {
   rule: "size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",
 };
 
+const containerImages: JsonSchema = {
+  ...listMapOf(
+    object({
+      "image*": described("Its image: a repository with a digest, or a digest alone.", {
+        ...text,
+        minLength: 1,
+        maxLength: 1_024,
+      }),
+      "name*": described("The name of the container.", { ...text, minLength: 1, maxLength: 63 }),
+    }),
+    "name",
+  ),
+  maxItems: 128,
+};
+
 const spec = object({
+  containerImages: described(
+    "What the containers of the captured Pod ran. A Pod that goes on from the memory names its images so, because a tag may have been moved. Written with the stage Capture.",
+    fixed(containerImages),
+  ),
   "nodeName*": described("The node of the Pod.", fixed(named)),
   "podName*": described("The name of the Pod.", fixed(named)),
   "podUID*": described("The UID of the Pod.", fixed(uid)),

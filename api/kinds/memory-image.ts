@@ -6,7 +6,13 @@ export const hibernationGroup = "hibernation.rouse.dev";
 /** `Preflight`: say whether it can be captured. `Capture`: capture it now. */
 export type MemoryImageStage = "Preflight" | "Capture";
 
-/** Written by the controller. Only `stage` changes. */
+/** What a container ran: a repository with a digest, or a digest alone. */
+export interface ContainerImage {
+  readonly name: string;
+  readonly image: string;
+}
+
+/** Written by the controller. Only `stage` changes, and `containerImages` comes with it. */
 export interface MemoryImageSpec {
   readonly sandboxUID: string;
   readonly podName: string;
@@ -17,6 +23,8 @@ export interface MemoryImageSpec {
   /** The node agent counts it from the moment at which it freezes the Pod. */
   readonly timeoutSeconds: number;
   readonly stage: MemoryImageStage;
+  /** The Pod that goes on from this memory names its images so. Written with the stage `Capture`. */
+  readonly containerImages?: readonly ContainerImage[];
 }
 
 export type MemoryImagePhase = "Capturing" | "Captured" | "Failed" | "Restored" | "Lost";

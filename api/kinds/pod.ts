@@ -33,6 +33,7 @@ export interface PodSpec {
 export interface Container {
   readonly name: string;
   readonly image?: string;
+  readonly imagePullPolicy?: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly workingDir?: string;

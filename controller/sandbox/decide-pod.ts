@@ -1,11 +1,20 @@
+import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
-import { restoredFrom } from "../suspension/hibernation/images.ts";
-import { nextPodOf, scheduleLimitMs, waitsForItsNode, waitsForSignature } from "../suspension/hibernation/restore.ts";
+import { lacksAnImage } from "../suspension/hibernation/container-images.ts";
+import { restoredFrom, restoreOf } from "../suspension/hibernation/images.ts";
+import type { SeenImages } from "../suspension/hibernation/memory-provider.ts";
+import {
+  type LossReason,
+  nextPodOf,
+  scheduleLimitMs,
+  waitsForItsNode,
+  waitsForSignature,
+} from "../suspension/hibernation/restore.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
 import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
@@ -90,7 +99,7 @@ const rounded = `Pod is not created: more than ${longIntegersMax} integers of th
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
   // A Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of their own.
   if (waitsForSignature(pod)) return { actions: [{ do: "deletePod", pod, mayBeGone: true, asSeen: true }] };
-  const replaced = replaceUnplaced(observed, pod);
+  const replaced = replaceUnplaced(observed, pod) ?? replaceWithoutImage(observed, pod);
   if (replaced) return { actions: replaced };
   const metadata = podMetadataPatch(observed.sandbox, pod);
   const name = recordName(observed, pod.metadata.name);
@@ -103,10 +112,29 @@ function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
 /** The node of its memory takes no Pod now. The next one may run anywhere; the memory is given up before it is made. */
 function replaceUnplaced({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
   if (!memory || !waitsForItsNode(pod) || memory.waitedMs < scheduleLimitMs) return undefined;
-  const image = memory.images.find(({ metadata }) => metadata.name === restoredFrom(pod.metadata));
-  const givenUp = image && ({ do: "giveUpImage", image, why: "NotScheduled" } as const);
-  return [...(givenUp ? [givenUp] : []), { do: "deletePod", pod, mayBeGone: true, asSeen: true }];
+  return replaceWithoutMemory(pod, askedBy(pod, memory), "NotScheduled");
 }
+
+/** The image of a container that was captured cannot be had any more. The next Pod has the images as they are written. */
+function replaceWithoutImage({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
+  const { metadata } = pod;
+  if (metadata.deletionTimestamp || restoredFrom(metadata) === undefined || !lacksAnImage(pod)) return undefined;
+  const image = askedBy(pod, memory);
+  if (image && restoreOf(image, metadata.uid)?.outcome === "Restored") return undefined;
+  return replaceWithoutMemory(pod, image, "ContainerImageMissing");
+}
+
+const askedBy = ({ metadata }: Stored<Pod>, memory: SeenImages | undefined): Stored<MemoryImage> | undefined =>
+  memory?.images.find((image) => image.metadata.name === restoredFrom(metadata));
+
+const replaceWithoutMemory = (
+  pod: Stored<Pod>,
+  image: Stored<MemoryImage> | undefined,
+  why: LossReason,
+): readonly Action[] => [
+  ...(image ? [{ do: "giveUpImage", image, why } as const] : []),
+  { do: "deletePod", pod, mayBeGone: true, asSeen: true },
+];
 
 function leftToWaitMs({ windowMs, waitedMs = 0 }: WriteBehind): number {
   return Math.min(windowMs, longestWriteBehindMs) - waitedMs;

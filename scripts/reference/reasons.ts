@@ -203,6 +203,8 @@ export const memoryReasons: Meanings<RefusalReason> = {
   AgentNotReady: "The node has no agent whose Pod is Ready.",
   NoAnswer: "The agent of the node has not answered yet.",
   AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
+  ContainerImageUnknown:
+    "The status of the Pod does not name the image of each container by its digest, so nobody could tell later whether the image is the same.",
   CaptureFailed:
     "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
@@ -221,6 +223,10 @@ export const lossMeanings: Meanings<LossReason> = {
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
   AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
+  ContainerImageUnknown:
+    "The MemoryImage does not say which images the containers ran, as one that a former release of the controller made.",
+  ContainerImageMissing:
+    "The image that a container of the captured Pod ran cannot be had any more. It starts anew from the image that its Pod template names.",
   NoSigningKey: "The controller could not read the key that permits memory to be restored; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   Evicted: "Its node has removed the memory, because a newer image needed the room.",

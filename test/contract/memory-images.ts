@@ -41,6 +41,16 @@ export function describeMemoryImages(where: string, open: OpenContractApi): void
       expect((await patch(api, "kept", { spec: { stage: "Preflight" } })).code).toBe(422);
     });
 
+    it("gets the images of the containers once", async () => {
+      await using api = await open();
+      await api.call("POST", imagesOf(api), { body: anImage("named") });
+      const containerImages = [{ name: "main", image: "busybox@sha256:1" }];
+      const other = [{ name: "main", image: "busybox@sha256:2" }];
+      expect((await patch(api, "named", { spec: { stage: "Capture", containerImages } })).code).toBe(200);
+      expect((await patch(api, "named", { spec: { stage: "Capture", containerImages } })).code).toBe(200);
+      expect((await patch(api, "named", { spec: { containerImages: other } })).code).toBe(422);
+    });
+
     it("needs all fields of its spec, and a timeout of 1 to 60 s", async () => {
       await using api = await open();
       const create = async (changes: object) =>

@@ -7,7 +7,7 @@ import { type Capture, captureOf } from "../../controller/suspension/hibernation
 import { nextPodOf } from "../../controller/suspension/hibernation/restore.ts";
 import { runHashOf } from "../../controller/suspension/hibernation/run-hash.ts";
 import { aSandbox } from "../support/builders/builders.ts";
-import { anImage } from "../support/builders/memory-images.ts";
+import { anImage, busybox } from "../support/builders/memory-images.ts";
 import type { Step } from "./explore.ts";
 import { type Image, type Mutation, podIn, podNumber, podUid, replaced, type Version, type World } from "./world.ts";
 
@@ -87,8 +87,14 @@ function asProduct(image: Image, pod: number, mutation: Mutation | undefined): S
   const known = products.get(key);
   if (known) return known;
   const phase = phases[agent];
+  const containerImages = specOf(run).containers.map(({ name }) => ({ name, image: busybox }));
   const made = anImage({
-    spec: { podUID: podUid(pod), stage: asked ? "Capture" : "Preflight", runHash: runHashOf(specOf(run)) },
+    spec: {
+      podUID: podUid(pod),
+      stage: asked ? "Capture" : "Preflight",
+      runHash: runHashOf(specOf(run)),
+      containerImages,
+    },
     status: phase ? { phase, imageHash: "hash", runscVersion: "v1" } : {},
     ...(isMarked && { metadata: { annotations: { [givenUpAnnotation]: "AgentSilent" } } }),
   });

@@ -237,10 +237,10 @@ export class Suspender implements Disposable {
           this.#sealAges.forget(sandbox.metadata.uid);
         return;
       case "capture":
-        await writeCapture(step, this.#options, signal);
+        await writeCapture(step, { ...this.#options, pods }, signal);
         return this.#reportCut(sandbox, step);
       case "giveUpCapture":
-        return writeCapture(step, this.#options, signal);
+        return writeCapture(step, { ...this.#options, pods }, signal);
       case "deletePod": {
         const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
         const sealedForMs = this.#sealedForMs(sandbox);

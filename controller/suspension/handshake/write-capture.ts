@@ -1,15 +1,19 @@
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
 import { givenUpAnnotation } from "../../../api/rules/keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import type { OwnWrites } from "../../own-writes.ts";
+import { containerImagesOf } from "../hibernation/container-images.ts";
 import type { BeginCapture, GiveUpCapture } from "./decide-suspension.ts";
 
 interface CaptureWrites {
   readonly client: KubeClient;
   /** Undefined: no step is about an image. */
   readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
+  /** Those of the sandbox. */
+  readonly pods: readonly Stored<Pod>[];
 }
 
 /**
@@ -18,14 +22,17 @@ interface CaptureWrites {
  */
 export async function writeCapture(
   { do: what, image }: BeginCapture | GiveUpCapture,
-  { client, images }: CaptureWrites,
+  { client, images, pods }: CaptureWrites,
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, name, uid, resourceVersion } = image.metadata;
   const at = { namespace, name };
+  const pod = pods.find((one) => one.metadata.uid === image.spec.podUID);
+  // Without them no Pod goes on from the memory.
+  const containerImages = pod && containerImagesOf(pod);
   const body =
     what === "capture"
-      ? { metadata: { uid }, spec: { stage: "Capture" } }
+      ? { metadata: { uid }, spec: { stage: "Capture", ...(containerImages && { containerImages }) } }
       : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: "AgentSilent" } } };
   const show = (call: () => Promise<Stored<MemoryImage>>) => images?.write(keyOf(image), call);
   try {

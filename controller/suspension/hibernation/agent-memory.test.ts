@@ -5,7 +5,7 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
-import { anImage } from "../../../test/support/builders/memory-images.ts";
+import { anImage, busybox } from "../../../test/support/builders/memory-images.ts";
 import { AgentMemory } from "./agent-memory.ts";
 
 const sandbox = aSandbox();
@@ -30,7 +30,8 @@ function openMemory(images: readonly Stored<MemoryImage>[], nodesWithAgent = ["n
 const image = (stage: "Preflight" | "Capture", status: MemoryImage["status"] = {}, of = sandboxUID) =>
   anImage({ metadata: { namespace }, spec: { stage, sandboxUID: of }, status });
 const made = aPodOf(sandbox, { uid: "pod-1", annotations: { [runHashAnnotation]: "hash" } });
-const pod = { ...made, spec: { containers: [], nodeName: "node-1" } };
+const containerStatuses = [{ name: "main", ready: true, restartCount: 0, image: "busybox", imageID: busybox }];
+const pod = { ...made, spec: { containers: [], nodeName: "node-1" }, status: { containerStatuses } };
 
 it("the answer of an agent is that about this very Pod, and nothing is waited for", () => {
   const answered = (status?: MemoryImage["status"]) => openMemory([image("Preflight", status)]).memory.preflight(pod);
@@ -44,6 +45,18 @@ it("the answer of an agent is that about this very Pod, and nothing is waited fo
   expect(memory.preflight(pod)).toMatchObject({ reason: "NoAnswer" });
   expect(memory.preflight(aPodOf(sandbox, { uid: "pod-1" }))).toMatchObject({ reason: "PodTooOld" });
   expect(memory.preflight({ spec: { containers: [] } })).toBeUndefined();
+});
+
+it("memory is not kept if nobody can tell later which images it belongs to", () => {
+  const { memory } = openMemory([image("Preflight", { preflight: { capturable: true } })]);
+  const unknown = containerStatuses.map((one) => ({ ...one, imageID: "" }));
+  for (const status of [
+    {},
+    { containerStatuses: unknown },
+    { containerStatuses: [...containerStatuses, ...unknown] },
+  ]) {
+    expect(memory.preflight({ ...pod, status })).toMatchObject({ reason: "ContainerImageUnknown" });
+  }
 });
 
 it("the answer of an agent counts only while its node has one that is ready", () => {

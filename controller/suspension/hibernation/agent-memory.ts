@@ -9,6 +9,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites, View } from "../../own-writes.ts";
 import { ownershipOf } from "../../ownership.ts";
 import { said } from "./capture.ts";
+import { containerImagesOf } from "./container-images.ts";
 import { imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
 import { hasReadyAgent } from "./node-agents.ts";
@@ -52,7 +53,8 @@ export class AgentMemory implements MemoryProvider, Disposable {
     return this.#waits.size;
   }
 
-  preflight({ metadata, spec }: AskedPod): MemoryRefusal | undefined {
+  preflight(pod: AskedPod): MemoryRefusal | undefined {
+    const { metadata, spec } = pod;
     // Nothing is known about the Pod that a template describes.
     if (metadata?.uid === undefined) return undefined;
     if (metadata.annotations?.[runHashAnnotation] === undefined) return tooOld;
@@ -62,7 +64,7 @@ export class AgentMemory implements MemoryProvider, Disposable {
     const image = this.#options.images.get(keyFor(metadata.namespace, imageNameOf(metadata.uid)));
     const answer = image?.spec.podUID === metadata.uid ? image.status?.preflight : undefined;
     if (!answer) return noAnswer;
-    if (answer.capturable) return undefined;
+    if (answer.capturable) return containerImagesOf(pod) ? undefined : noContainerImages;
     return { reason: "AgentRefused", message: said("the node agent cannot capture it", answer.reason, answer.message) };
   }
 
@@ -118,3 +120,7 @@ const tooOld: MemoryRefusal = {
 const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read its signing key" };
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };
+const noContainerImages: MemoryRefusal = {
+  reason: "ContainerImageUnknown",
+  message: "the status of the Pod does not name the image of each container by its digest",
+};

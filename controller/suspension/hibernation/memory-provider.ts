@@ -18,6 +18,7 @@ export const refusalReasons = [
   "AgentNotReady",
   "NoAnswer",
   "AgentRefused",
+  "ContainerImageUnknown",
   "CaptureFailed",
   "AgentSilent",
   "ImageLost",

@@ -4,7 +4,7 @@ import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
 import { memoryImageAnnotation, memoryStoreAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
-import { aCapturedImage, anImage, type ImageParts } from "../../../test/support/builders/memory-images.ts";
+import { aCapturedImage, anImage, busybox, type ImageParts } from "../../../test/support/builders/memory-images.ts";
 import { lossOf, nextPodOf } from "./restore.ts";
 import { runHashOf } from "./run-hash.ts";
 
@@ -96,6 +96,21 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
       { hibernation: { state: "Restoring" } },
     );
     expect(nextPodOf(restoring, pod(), seen(captured())).unusable).toMatchObject([{ why: "AlreadyUsed" }]);
+  });
+
+  it("names its images as the captured Pod ran them, and keeps the hash of what the template says", () => {
+    const containerImages = [{ name: "main", image: `sha256:${"b".repeat(64)}` }];
+    const { pod: next } = nextPodOf(sandboxOf(), pod(), seen(captured({ spec: { containerImages } })));
+    expect(next.spec?.containers).toEqual([{ ...containerImages[0], imagePullPolicy: "IfNotPresent" }]);
+    expect(next.metadata.annotations).toMatchObject({ [runHashAnnotation]: runHash });
+  });
+
+  it("goes on from no memory whose images are unknown", () => {
+    for (const containerImages of [[], [{ name: "other", image: busybox }]]) {
+      const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(captured({ spec: { containerImages } })));
+      expect(next.spec).toEqual(spec);
+      expect(unusable).toMatchObject([{ why: "ContainerImageUnknown" }]);
+    }
   });
 
   it("goes on from none of several memories", () => {

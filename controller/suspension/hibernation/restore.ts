@@ -10,6 +10,7 @@ import {
   runHashAnnotation,
   signingGate,
 } from "../../../api/rules/keys.ts";
+import { withImages } from "./container-images.ts";
 import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
@@ -22,6 +23,8 @@ export const lossReasons = [
   "SeveralImages",
   "AlreadyUsed",
   "NotScheduled",
+  "ContainerImageUnknown",
+  "ContainerImageMissing",
   "NoSigningKey",
   "ImageLost",
   "Evicted",
@@ -75,7 +78,8 @@ function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryI
   const { nodeName = spec.nodeName } = pod.spec ?? {};
   if (nodeName !== spec.nodeName) return "NotScheduled";
   const runs = pod.metadata.annotations?.[runHashAnnotation];
-  return runs !== spec.runHash || pod.metadata.name !== spec.podName ? "RunChanged" : undefined;
+  if (runs !== spec.runHash || pod.metadata.name !== spec.podName) return "RunChanged";
+  return pod.spec && !withImages(pod.spec, spec.containerImages ?? []) ? "ContainerImageUnknown" : undefined;
 }
 
 const annotated = (pod: Pod, key: string, value: string): Pod => ({
@@ -88,7 +92,7 @@ function restoring(pod: Pod, { metadata, spec, status }: Stored<MemoryImage>): P
   const asked = status?.storeID ? annotated(named, memoryStoreAnnotation, status.storeID) : named;
   if (!pod.spec) return asked;
   // A Pod with a gate may name no node. The affinity does.
-  const { nodeName: _, ...kept } = pod.spec;
+  const { nodeName: _, ...kept } = withImages(pod.spec, spec.containerImages ?? []) ?? pod.spec;
   const schedulingGates = [...(pod.spec.schedulingGates ?? []), { name: signingGate }];
   return { ...asked, spec: { ...kept, affinity: onlyOn(spec.nodeName, pod.spec), schedulingGates } };
 }

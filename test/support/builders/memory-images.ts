@@ -30,9 +30,12 @@ export const anImage = ({ spec, status, metadata }: ImageParts = {}): Stored<Mem
   ...(status && { status }),
 });
 
+/** What the container `main` ran. */
+export const busybox = `docker.io/library/busybox@sha256:${"c".repeat(64)}`;
+
 export const aCapturedImage = ({ spec, status, metadata }: ImageParts = {}): Stored<MemoryImage> =>
   anImage({
-    spec: { stage: "Capture", ...spec },
+    spec: { stage: "Capture", containerImages: [{ name: "main", image: busybox }], ...spec },
     status: { phase: "Captured", imageHash: "hash", runscVersion: "v1", ...status },
     ...(metadata && { metadata }),
   });

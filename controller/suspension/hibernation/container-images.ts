@@ -1,0 +1,58 @@
+// The images of the containers of a Pod, by their content. A tag may be moved while a sandbox sleeps.
+import type { ContainerImage } from "../../../api/kinds/memory-image.ts";
+import type { Container, ContainerStatus, Pod, PodSpec } from "../../../api/kinds/pod.ts";
+
+/** The definition accepts no more. */
+const containersMax = 128;
+const lengthMax = 1_024;
+
+/** A repository with the digest of a manifest, or the digest alone of an image that was imported and never pulled. */
+const byDigest = /^(?:[^\s@]+@)?sha256:[0-9a-f]{64}$/;
+const isDigestAlone = (image: string): boolean => image.startsWith("sha256:");
+
+/** Some runtimes write `docker-pullable://` or the like before it. */
+const withoutScheme = (imageId: string): string => imageId.replace(/^[a-z0-9.+-]+:\/\//, "");
+
+/** What each container of a Pod runs, from its status; undefined: that is not known of all. */
+export function containerImagesOf({ status }: Pick<Pod, "status">): readonly ContainerImage[] | undefined {
+  const { containerStatuses = [] } = status ?? {};
+  const images = containerStatuses.map(({ name, imageID }) => ({ name, image: withoutScheme(imageID) }));
+  const areKnown = images.every(({ image }) => byDigest.test(image) && image.length <= lengthMax);
+  return areKnown && images.length > 0 && images.length <= containersMax ? images : undefined;
+}
+
+/** The spec with its images named by these; undefined: one is missing. */
+export function withImages(spec: PodSpec, images: readonly ContainerImage[]): PodSpec | undefined {
+  const byName = new Map(images.map(({ name, image }) => [name, image]));
+  const containers = spec.containers.flatMap((container) => {
+    const image = byName.get(container.name);
+    return image === undefined ? [] : [named(container, image)];
+  });
+  return containers.length === spec.containers.length ? { ...spec, containers } : undefined;
+}
+
+/** A digest alone names no registry, so it cannot be pulled. */
+const named = (container: Container, image: string): Container => ({
+  ...container,
+  image,
+  ...(isDigestAlone(image) && { imagePullPolicy: "IfNotPresent" }),
+});
+
+/** What the kubelet says of a container whose image it has not got. */
+const imageProblems: ReadonlySet<string | undefined> = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+  "SignatureValidationFailed",
+]);
+
+/** A container that has run before, and cannot start again, is another matter: the Pod has lived. */
+const hasNeverRun = ({ containerID, restartCount, lastState }: ContainerStatus): boolean =>
+  !containerID && restartCount === 0 && !lastState?.terminated;
+
+/** Whether a container of the Pod has never run because its image cannot be had. */
+export const lacksAnImage = ({ status }: Pod): boolean =>
+  status?.containerStatuses?.some((one) => imageProblems.has(one.state?.waiting?.reason) && hasNeverRun(one)) === true;
