@@ -9,6 +9,7 @@ import {
   propagatedLabelsAnnotation,
   runHashAnnotation,
   sandboxNameHashLabel,
+  signingGate,
   templateRefAnnotation,
   templateRefHashLabel,
   traceContextAnnotation,
@@ -120,6 +121,16 @@ describe("a new Pod", () => {
     const spec = { containers, evictionResponders: [{ name: "x" }] };
     expect(makePod(aSandbox({ podTemplate: { spec } })).spec).toEqual(spec);
   });
+});
+
+it("a Pod has the scheduling gates of its template, except those of the system", () => {
+  const other = { name: "example.com/quota" };
+  const ours = { name: signingGate };
+  const specOf = (...schedulingGates: readonly { readonly name: string }[]) =>
+    makePod(aSandbox({ podTemplate: { spec: { containers, schedulingGates } } })).spec;
+  expect(specOf(ours, other)).toEqual({ containers, schedulingGates: [other] });
+  expect(specOf(ours)).toEqual({ containers });
+  expect(specOf(other)).toEqual({ containers, schedulingGates: [other] });
 });
 
 describe("the metadata of an existing Pod", () => {

@@ -1,7 +1,8 @@
 import type { Volume } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
+import type { Pod, PodSpec } from "../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { isSystemReservedKey } from "../../api/rules/keys.ts";
 import { controllerReference } from "../ownership.ts";
 import { newPodMetadata } from "./pod-metadata.ts";
 import { claimName } from "./volumes/make-volume-claim.ts";
@@ -21,8 +22,16 @@ export function makePod(sandbox: Stored<Sandbox>): Pod {
       ...(Object.keys(annotations).length > 0 && { annotations }),
       ownerReferences: [controllerReference(sandboxType, sandbox)],
     },
-    spec: { ...sandbox.spec.podTemplate.spec, ...(volumes && { volumes }) },
+    spec: { ...withoutReservedGates(sandbox.spec.podTemplate.spec), ...(volumes && { volumes }) },
   };
+}
+
+/** A gate of ours is for the controller to set and remove, as are its annotations. */
+function withoutReservedGates(spec: PodSpec): PodSpec {
+  const { schedulingGates, ...rest } = spec;
+  const kept = schedulingGates?.filter(({ name }) => !isSystemReservedKey(name));
+  if (!kept || kept.length === schedulingGates?.length) return spec;
+  return kept.length > 0 ? { ...rest, schedulingGates: kept } : rest;
 }
 
 /** The template's volumes, followed by the volume claims in their order; a claim replaces a volume of the same name. */
