@@ -24,9 +24,10 @@ const untilNext = (lab: SleepLab, former: Stored<Pod>) =>
     return pod;
   }, waiting);
 
+/** The fake kubelet lets a Pod alone that it has told as running. */
 const report = ({ client }: SleepLab, { metadata: { name } }: Stored<Pod>, status: Partial<ContainerStatus>) => {
   const container = { name: "main", image: "busybox", imageID: "", ready: false, restartCount: 0, ...status };
-  const body = { status: { phase: "Pending", containerStatuses: [container] } };
+  const body = { status: { containerStatuses: [container] } };
   return client.patch(podType, { namespace: "default", name }, { type: "merge", body }, { subresource: "status" });
 };
 
