@@ -134,7 +134,13 @@ export const staysAwake = ({ before, after }: Conditions): boolean =>
 
 function memoryLost(transition: StatusTransition): EventContent | undefined {
   if (!losesMemory(transition)) return undefined;
-  const note = `Sandbox is suspended without its memory: ${transition.hibernation?.message ?? ""}`;
+  const { reason, message = "" } = transition.hibernation ?? {};
+  // It was told as kept, and nothing is wrong with the suspension.
+  if (reason === "StrategyChanged") {
+    const note = `Sandbox has lost the memory that was kept: ${message}`;
+    return { type: "Warning", reason: "MemoryLost", action: "Suspending", note };
+  }
+  const note = `Sandbox is suspended without its memory: ${message}`;
   return { type: "Warning", reason: "MemoryNotKept", action: "Suspending", note };
 }
 

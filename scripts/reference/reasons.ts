@@ -42,7 +42,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   MemoryLost: {
     on: "Sandbox",
     means:
-      "Its memory was kept, and its new Pod does not have it: its processes were started anew. The text has the reason, as in status.hibernation.lastWake.",
+      "Its memory was kept, and its new Pod does not have it: its processes were started anew. Or the memory was removed during the sleep, because suspensionStrategy.type was changed. The text has the reason, as in status.hibernation.",
   },
   MemoryRestored: {
     on: "Sandbox",
@@ -211,11 +211,14 @@ export const memoryReasons: Meanings<RefusalReason> = {
   ImageLost:
     "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
   Evicted: "The memory was kept. During the sleep its node removed it, because a newer image needed the room.",
+  StrategyChanged:
+    "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed it.",
   NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
 };
 
 /** Reasons in `status.hibernation.lastWake` of a Sandbox whose memory was kept, and was not restored. */
 export const lossMeanings: Meanings<LossReason> = {
+  StrategyChanged: "During the sleep suspensionStrategy.type was changed from Hibernate.",
   RunChanged:
     "What the sandbox runs has changed since the capture: image, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. It starts anew from the new template.",
   NotRecorded:

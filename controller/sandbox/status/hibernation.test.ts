@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { ObjectMeta } from "../../../api/kinds/meta.ts";
 import type { Hibernation, SandboxSpec, SandboxStatus } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
+import { givenUpAnnotation, memoryImageAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import { aCapturedImage } from "../../../test/support/builders/memory-images.ts";
@@ -100,6 +100,38 @@ it.each<[string, Partial<SandboxSpec>]>([
 ])("a sandbox %s tells nothing, and what it told before goes", (_, strategy) => {
   expect(told({ spec: { ...strategy, ...asleep }, sealedUid: "pod-1", pod: {} })).toBeUndefined();
   expect(told({ spec: strategy, status: { hibernation: stopped }, pod: {} })).toBeUndefined();
+});
+
+describe("memory that was kept until the strategy was edited", () => {
+  const stop = { suspensionStrategy: { type: "Stop" } } as const;
+  const kept: Hibernation = { state: "Hibernated", node: "node-1", lastWake: { mode: "Restored" } };
+  const lost = { mode: "Anew", reason: "StrategyChanged" };
+
+  it.each(["Hibernated", "Restoring"] as const)("is told as lost in the sleep, from the state %s", (state) => {
+    const gone = told({ spec: { ...stop, ...asleep }, status: { ...slept, hibernation: { ...kept, state } } });
+    expect(gone).toMatchObject({ state: "Stopped", reason: "StrategyChanged", lastWake: kept.lastWake });
+    const status = { ...slept, hibernation: gone ?? {} };
+    expect(told({ spec: { ...stop, ...asleep }, status })).toEqual(gone);
+    expect(told({ spec: asleep, status })).toEqual(gone);
+    expect(told({ spec: stop, status })).toEqual(gone);
+    expect(told({ spec: stop, status, pod: { uid: "pod-2" } })).toEqual({ lastWake: lost });
+  });
+
+  it("is told as lost by its wake, until the next suspension", () => {
+    const annotations = { [givenUpAnnotation]: "StrategyChanged" };
+    const memory = { images: [aCapturedImage({ metadata: { annotations } })], waitedMs: 0 };
+    const at = (hibernation: Hibernation, sealed: boolean) => {
+      const seal = formatSeal({ podName: "nova", podUid: "pod-2", cause: "Person", at: noon });
+      const sandbox = aSandbox(stop, sealed ? { annotations: { [sealedPodAnnotation]: seal } } : {}, { hibernation });
+      return hibernationOf({
+        ...{ sandbox, refusal: undefined, memory },
+        pod: { is: "owned", pod: aPodOf(sandbox, { uid: "pod-2" }) },
+      });
+    };
+    expect(at(kept, false)).toEqual({ lastWake: lost });
+    expect(at({ lastWake: { mode: "Anew", reason: "StrategyChanged" } }, false)).toEqual({ lastWake: lost });
+    expect(at({ lastWake: { mode: "Anew", reason: "StrategyChanged" } }, true)).toBeUndefined();
+  });
 });
 
 describe("a wake whose Pod ends before its node has told what it got", () => {

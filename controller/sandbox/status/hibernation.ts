@@ -24,16 +24,33 @@ export interface SeenMemory {
 }
 
 /**
- * What the status tells about the memory; undefined for a sandbox that is not to hibernate. It follows from the status before and
+ * What the status tells about the memory; undefined for a sandbox that is not to hibernate, and has no memory. It follows from the status before and
  * from what is seen now, so a controller that takes over in the middle tells the same.
  */
 export function hibernationOf(seen: SeenMemory): Hibernation | undefined {
   const { sandbox } = seen;
-  if (!isToHibernate(sandbox.spec)) return undefined;
   const before = sandbox.status?.hibernation;
+  if (!isToHibernate(sandbox.spec)) return withoutStrategy(seen, before);
   if (isLosingProcesses(seen)) return before?.state && before.state !== "Restoring" ? before : asleep(seen);
   if (hasNewLife(seen)) return before?.state === "Stopped" ? awake(before) : woken(seen, before);
   return before?.state === "Hibernated" && hasLostMemory(seen) ? stopped(seen, lossOfSleep(seen)) : before;
+}
+
+const strategyChanged: MemoryRefusal = {
+  reason: "StrategyChanged",
+  message: "the controller has removed the memory, because the sandbox is not to hibernate any more",
+};
+
+/** What becomes of memory that was kept before the strategy was edited, until the next suspension. */
+function withoutStrategy(seen: SeenMemory, before: Hibernation = {}): Hibernation | undefined {
+  const { state, reason, lastWake } = before;
+  const isAwake = hasNewLife(seen);
+  if (state === "Hibernated" || state === "Restoring") {
+    if (isAwake) return woken(seen, before);
+    return effectiveOperatingMode(seen.sandbox.spec) === "Suspended" ? stopped(seen, strategyChanged) : before;
+  }
+  if (state === "Stopped") return reason !== strategyChanged.reason ? undefined : isAwake ? awake(before) : before;
+  return lastWake?.reason === strategyChanged.reason && !isLosingProcesses(seen) ? before : undefined;
 }
 
 /** A Pod that goes takes the memory with it that was not captured before. */

@@ -70,6 +70,7 @@ describe("an image", () => {
 
   it.each<[string, Case]>([
     ["its memory is kept", { spec: asleep, pod: "none", told: hibernated, image: kept }],
+    ["the status tells of it, also without the strategy", { spec: { operatingMode: "Suspended" }, pod: "none", told: hibernated, image: kept }],
     ["its Pod is about to be made", { pod: "none", told: hibernated, image: kept }],
     [
       "nobody knows what the Pod got that has asked for it",

@@ -75,7 +75,8 @@ function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion):
   const hibernates = isToHibernate(sandbox.spec);
   const { state, lastWake } = sandbox.status?.hibernation ?? {};
   if (pod?.metadata.uid === image.spec.podUID) return hibernates || image.spec.stage === "Capture";
-  if (!hibernates) return false;
+  // The status tells first what becomes of memory that it has told of.
+  if (!hibernates) return state === "Hibernated" || state === "Restoring";
   if (state === "Restoring") return true;
   if (pod && restoredFrom(pod.metadata) === image.metadata.name) {
     const isTold = restoreOf(image, pod.metadata.uid) !== undefined && state === undefined && lastWake !== undefined;

@@ -23,6 +23,7 @@ export const refusalReasons = [
   "AgentSilent",
   "ImageLost",
   "Evicted",
+  "StrategyChanged",
   "NotCaptured",
 ] as const;
 

@@ -129,6 +129,11 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
   });
 });
 
+it("memory is given up with the reason that the sandbox is not to hibernate any more", () => {
+  const sandbox = aSandbox({}, {}, { hibernation: asleep });
+  expect(nextPodOf(sandbox, pod(), seen(captured())).unusable).toMatchObject([{ why: "StrategyChanged" }]);
+});
+
 it("the Pod of a sandbox without the strategy, or without node agents, is as it was made", () => {
   const made = pod();
   expect(nextPodOf(aSandbox(), made, seen()).pod).toBe(made);

@@ -18,6 +18,7 @@ import { isToHibernate } from "./strategy.ts";
 
 /** Why memory that was kept is not in the next Pod, in one word: the values of a metric label. */
 export const lossReasons = [
+  "StrategyChanged",
   "RunChanged",
   "NotRecorded",
   "SeveralImages",
@@ -73,6 +74,7 @@ function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryI
   if (state === "Restoring") return "AlreadyUsed";
   if (state !== "Hibernated") return "NotRecorded";
   if (status?.restore) return "AlreadyUsed";
+  if (!isToHibernate(sandbox.spec)) return "StrategyChanged";
   // Without these there is nothing to sign.
   if (status?.imageHash === undefined || status.runscVersion === undefined) return "ImageLost";
   const { nodeName = spec.nodeName } = pod.spec ?? {};

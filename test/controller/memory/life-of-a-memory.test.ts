@@ -149,15 +149,20 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
   });
 
-  it("has no image left once it no longer hibernates, and goes on from none", async () => {
+  it("tells that its memory is lost once it no longer hibernates, and goes on from none", async () => {
     await using running = await openRunning();
     const { lab } = running;
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     await lab.change({ suspensionStrategy: { type: "Stop" } });
     await vi.waitFor(async () => expect(await images(lab)).toEqual([]), waiting);
+    const told = { state: "Stopped", reason: "StrategyChanged", message: expect.stringContaining("not to hibernate") };
+    await untilTold(lab, told);
+    await vi.waitFor(async () => expect(await lab.eventNotes("MemoryLost")).toHaveLength(1), waiting);
+    await lab.change({ suspensionStrategy: { type: "Hibernate" } });
     await lab.change({ operatingMode: "Running" });
     expect((await lab.untilReady()).metadata.annotations ?? {}).not.toHaveProperty([memoryImageAnnotation]);
+    await untilTold(lab, { lastWake: { mode: "Anew", reason: "StrategyChanged" } });
   });
 });
 
