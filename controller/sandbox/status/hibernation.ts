@@ -7,7 +7,7 @@ import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { captureFailure, captureOf } from "../../suspension/hibernation/capture.ts";
-import { holdsMemory, imageOfPod, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
+import { givenUp, holdsMemory, imageOfPod, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
 import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/memory-provider.ts";
 import { type LossReason, lossOf } from "../../suspension/hibernation/restore.ts";
 import { isToHibernate } from "../../suspension/hibernation/strategy.ts";
@@ -74,13 +74,18 @@ function hasNewLife(seen: SeenMemory): seen is SeenMemory & { readonly pod: Live
 }
 
 const notCaptured: MemoryRefusal = { reason: "NotCaptured", message: "the memory was not captured" };
-const noImage: MemoryRefusal = { reason: "ImageLost", message: "no MemoryImage holds the memory any more" };
+const noImage: MemoryRefusal = {
+  reason: "ImageLost",
+  message: "the MemoryImage was deleted, and not by the controller",
+};
+const gaveUp: MemoryRefusal = { reason: "ImageLost", message: "the controller has given the memory up before" };
 
 const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);
 
 /** How the memory was lost during the sleep: the node says so, or somebody has deleted the MemoryImage. */
 const lossOfSleep = ({ memory }: SeenMemory): MemoryRefusal =>
-  memory?.images.map(captureFailure).find((failure) => lossesOfSleep.has(failure?.reason)) ?? noImage;
+  memory?.images.map(captureFailure).find((failure) => lossesOfSleep.has(failure?.reason)) ??
+  (memory?.images.some((image) => givenUp(image) !== undefined) ? gaveUp : noImage);
 
 /** Undefined while the capture is still to come. */
 function asleep(seen: SeenMemory): Hibernation | undefined {

@@ -70,11 +70,18 @@ describe("an image", () => {
 
   it.each<[string, Case]>([
     ["its memory is kept", { spec: asleep, pod: "none", told: hibernated, image: kept }],
-    ["the status tells of it, also without the strategy", { spec: { operatingMode: "Suspended" }, pod: "none", told: hibernated, image: kept }],
+    [
+      "the status tells of it, also without the strategy",
+      { spec: { operatingMode: "Suspended" }, pod: "none", told: hibernated, image: kept },
+    ],
     ["its Pod is about to be made", { pod: "none", told: hibernated, image: kept }],
     [
       "nobody knows what the Pod got that has asked for it",
       { pod: { uid: "pod-2", annotations: {} }, told: unknown, image: kept },
+    ],
+    [
+      "it is asleep and somebody makes a Pod",
+      { spec: asleep, pod: { uid: "pod-2", annotations: {} }, told: hibernated, image: kept },
     ],
     ["its Pod is about to end", { spec: asleep, sealed: true, image: kept }],
     ["its Pod is frozen, also without the strategy", { spec: {}, sealed: true, image: kept }],

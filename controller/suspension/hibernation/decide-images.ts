@@ -82,7 +82,8 @@ function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion):
     const isTold = restoreOf(image, pod.metadata.uid) !== undefined && state === undefined && lastWake !== undefined;
     return !isTold;
   }
-  if (pod) return state === "Hibernated" && effectiveOperatingMode(sandbox.spec) === "Running";
+  // A Pod that somebody else makes during the sleep says nothing about the memory.
+  if (pod && state !== "Hibernated") return false;
   if (state === "Hibernated") return holdsMemory(image) || effectiveOperatingMode(sandbox.spec) === "Running";
   return state === undefined;
 }

@@ -145,7 +145,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     await lab.client.delete(memoryImageType, { namespace: "default", name: `pod-${pod.metadata.uid}` });
-    const message = "no MemoryImage holds the memory any more";
+    const message = "the MemoryImage was deleted, and not by the controller";
     await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
   });
 
