@@ -68,7 +68,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     const credential = readCredential(head, deps.find); // 403
     const authenticated = deps.authorizer.authenticate(head, credential); // 401, 503
     if (authenticated instanceof Promise) await authenticated;
-    if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
+    if (deps.firstView.mayBeMissing(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
     const found = route(incoming, deps, record); // 400, 403, 404, 503
     const routed = found instanceof Promise ? await found : found;
     const entry =
@@ -89,7 +89,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
 }
 
 /**
- * Waits until the host can be resolved. A client that may not reach the name in the host takes no place, and gets the same
+ * Waits until the sandbox can be resolved. A client that may not reach the name as it is spelt takes no place, and gets the same
  * error at once whether or not the name exists.
  */
 async function awaitFirstView<I extends Incoming>(
@@ -101,9 +101,9 @@ async function awaitFirstView<I extends Incoming>(
   try {
     await authorizer.authorize(incoming.head, spelt, cluster);
   } catch (error) {
-    // The name may be a claim's, whose sandbox the client may reach: that is not known yet.
+    // A name in a host may be a claim's, whose sandbox the client may reach: that is not known yet.
     const isForbidden = error instanceof ActivatorError && error.code === "Forbidden";
-    throw isForbidden ? new ActivatorError("ClusterUnseen") : error;
+    throw isForbidden && spelt.byHost ? new ActivatorError("ClusterUnseen") : error;
   }
   await firstView.known(incoming, spelt, record);
 }

@@ -8,6 +8,7 @@ import { type Domains, readHost } from "../find/host-name.ts";
 import { statedTimeoutMs } from "../find/routing-headers.ts";
 import type { StoredName } from "../find/sandbox-of.ts";
 import { ClientGone, type Incoming } from "../request.ts";
+import { ChangeSignal } from "../sandbox/change-signal.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
 
@@ -27,14 +28,16 @@ interface HeldBy {
   readonly observer: Pick<ConnectObserver, "held">;
 }
 
+/** Undefined: headers or the path name the sandbox, or nothing does. */
 function storedName(host: string, domains: Domains): StoredName | undefined {
   const meaning = readHost(host, domains);
   return meaning.is === "sandbox" || meaning.is === "service" ? meaning : undefined;
 }
 
 /**
- * Holds requests whose host cannot be resolved before the first lists: the port of a Service name is its sandbox's, and a name
- * under the domain may be a claim's. A guess would reject requests that could be proxied a moment later.
+ * Holds requests before the first lists. The settings of each sandbox decide how long its requests are held, which of them wake it
+ * and who may reach it; the port of a Service name is its sandbox's, and a name under the domain may be a claim's. A guess would reject
+ * requests that could be proxied a moment later.
  */
 export class FirstView {
   readonly #deps: FirstViewDeps;
@@ -48,55 +51,59 @@ export class FirstView {
     void deps.claims.firstSettled.then(recheckAll);
   }
 
-  /** Whether the meaning of this host is unknown before the first lists of sandboxes and claims. */
-  mayMislead(host: string): boolean {
+  /** Whether a request with this host may have to wait for the first lists of sandboxes, Pods and claims. */
+  mayBeMissing(host: string): boolean {
     const { cluster, claims, domains } = this.#deps;
-    return !(cluster.synced && claims.settled) && storedName(host, domains) !== undefined;
+    return !cluster.synced || (!claims.settled && storedName(host, domains) !== undefined);
   }
 
   /**
-   * Resolves once the host can be resolved; undefined if it can be now. `spelt`: what the host names as it is spelt. The client
+   * Resolves once the sandbox can be resolved; undefined if it can be now. `spelt`: what the request names as it is spelt. The client
    * may reach it, and the request takes a place of it.
    *
    * @throws ActivatorError if no place is free, or the limit passes; ClientGone if the client leaves.
    */
   known(request: WaitingRequest, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
     const name = storedName(request.head.host, this.#deps.domains);
-    if (!name || this.#isKnown(name)) return undefined;
+    if (this.#isKnown(name)) return undefined;
     return this.#hold(name, request, { spelt, observer });
   }
 
-  #isKnown({ is, namespace, name }: StoredName): boolean {
+  #isKnown(name: StoredName | undefined): boolean {
     const { cluster, claims } = this.#deps;
     if (!cluster.synced) return false;
-    return is === "service" || claims.settled || cluster.sandbox(namespace, name) !== undefined;
+    if (!name || name.is === "service" || claims.settled) return true;
+    return cluster.sandbox(name.namespace, name.name) !== undefined;
   }
 
-  async #hold(name: StoredName, request: WaitingRequest, { spelt, observer }: HeldBy): Promise<void> {
+  async #hold(name: StoredName | undefined, request: WaitingRequest, { spelt, observer }: HeldBy): Promise<void> {
     const { cluster, slots, holds } = this.#deps;
     if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
     if (request.left) throw new ClientGone("the client left");
     using _slot = slots.admit(spelt.namespace, spelt.name, request.head.bytes);
     using _held = observer.held();
-    using changes = cluster.listen(name.namespace, name.name);
+    using listening = new DisposableStack();
+    let changes: Pick<ChangeSignal, "next" | "reset" | "notify"> = new ChangeSignal();
     let failure: Error | undefined;
     const end = (reason: Error) => {
       failure ??= reason;
       changes.notify();
     };
-    const recheck = () => {
-      if (this.#isKnown(name)) changes.notify();
+    const next = async () => {
+      await changes.next();
+      changes.reset();
+      if (failure) throw failure;
     };
+    const recheck = () => changes.notify();
     const waiting = { timedOut: () => end(new ActivatorError("ClusterUnseen")), end };
     this.#rechecks.add(recheck);
     holds.begin(waiting, this.#leftMs(request));
     request.onLeave(() => end(new ClientGone("the client left")));
     try {
-      while (!this.#isKnown(name)) {
-        await changes.next();
-        changes.reset();
-        if (failure) throw failure;
-      }
+      // A first list changes every sandbox in one step: those that wait go on in turns, by their rechecks.
+      while (!cluster.synced) await next();
+      if (name && !this.#isKnown(name)) changes = listening.use(cluster.listen(name.namespace, name.name));
+      while (!this.#isKnown(name)) await next();
     } finally {
       this.#rechecks.delete(recheck);
       holds.over(waiting);

@@ -181,7 +181,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {
-    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and the host of the request names a sandbox: the time to hold it is over, or its token does not permit the name as it is spelled. Or it has not listed the cluster yet, and the request has a scoped token of version 2.",
+    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet: the time to hold the request is over, or the host names a sandbox and the token does not permit the name as it is spelled, or the request has a scoped token of version 2.",
     what: "Retry; check the connection of the activator to the API server.",
   },
   SandboxSuspended: {
