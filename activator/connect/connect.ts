@@ -23,9 +23,16 @@ export function reach(connectRequest: ConnectRequest): Upstream | Promise<Upstre
       use.sentTo(target.podUid); // in the step that resolved
       return idle;
     }
-    return dialOrWait(target, connectRequest);
+    return dialOrWait(target, forSandboxNow(connectRequest));
   }
   return deps.waits.join(connectRequest);
+}
+
+/** The use has begun for the sandbox that has the name now: another one that gets the name during the dial is not sent the request. */
+function forSandboxNow(connectRequest: ConnectRequest): ConnectRequest {
+  const { to, deps } = connectRequest;
+  const uid = to.uid ?? deps.cluster.sandbox(to.namespace, to.name)?.metadata.uid;
+  return { ...connectRequest, to: { ...to, uid } };
 }
 
 async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promise<Upstream> {

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { ClientGone } from "../request.ts";
+import type { Target } from "../sandbox/resolve.ts";
 import { reach } from "./connect.ts";
 import { beginUse, type ConnectRequest, holdForMs } from "./connect-request.ts";
+import { DialError } from "./dial.ts";
 
 const nova = aSandbox({}, { namespace: "default", uid: "u1" });
 const pod = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.1" });
@@ -12,12 +14,13 @@ const pod = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.1" })
 const moved = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.2" });
 
 /** A connect request to a port that accepted before, without an idle connection. */
-function given({ exists = true, synced = true, left = false, moves = false } = {}) {
+function given({ exists = true, synced = true, left = false, moves = false, isReplaced = false } = {}) {
   const seen: string[] = [];
+  let sandboxNow = nova;
   const held = new Set<unknown>();
   let podNow = pod;
   const cluster = {
-    ...{ synced, silentMs: () => 0, sandbox: () => (exists ? nova : undefined), podOf: () => podNow },
+    ...{ synced, silentMs: () => 0, sandbox: () => (exists ? sandboxNow : undefined), podOf: () => podNow },
     sightsOf: () => ({ seenMs: 0, addressedMs: 0 }),
   };
   const deps = {
@@ -27,9 +30,13 @@ function given({ exists = true, synced = true, left = false, moves = false } = {
     prober: { acceptedMs: () => 1, forget() {} },
     connector: {
       idle: () => undefined,
-      async connect(target: unknown) {
+      async connect(target: Target) {
         seen.push("dialled");
         if (moves) podNow = moved;
+        if (isReplaced) {
+          sandboxNow = aSandbox({}, { namespace: "default", uid: "u2" });
+          throw new DialError(target, { timedOut: false });
+        }
         return { target, socket: { destroy: () => void seen.push("closed") } };
       },
     },
@@ -40,13 +47,13 @@ function given({ exists = true, synced = true, left = false, moves = false } = {
       },
     },
     holds: { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) },
-    waits: { join: async () => void seen.push("held") },
+    waits: { join: async ({ to }: ConnectRequest) => void seen.push(`held for ${to.uid}`) },
   };
   const request = {
     ...{ to: { namespace: "default", name: "nova", port: 80 }, deps },
     client: { head: undefined, seenMs: 0, left, onLeave() {} },
     use: { begin: () => seen.push("used"), sentTo: (podUid: string) => seen.push(`sent to ${podUid}`) },
-    observer: { held: () => ({ [Symbol.dispose]: () => {} }) },
+    observer: { held: () => ({ [Symbol.dispose]: () => {} }), dialFailed() {} },
   } as unknown as ConnectRequest;
   return { request, seen, held };
 }
@@ -69,7 +76,13 @@ describe("a request to a port that accepted before", () => {
 it("a request is not sent to an address that its Pod has lost while the connection was awaited", async () => {
   const { request, seen } = given({ moves: true });
   await reach(request);
-  expect(seen).toEqual(["used", "place", "dialled", "closed", "held"]);
+  expect(seen).toEqual(["used", "place", "dialled", "closed", "held for u1"]);
+});
+
+it("a request whose dial fails waits for the sandbox that it used, and for none that takes its name", async () => {
+  const { request, seen } = given({ isReplaced: true });
+  await reach(request);
+  expect(seen).toEqual(["used", "place", "dialled", "held for u1"]);
 });
 
 it("a request to a sandbox that does not exist is not held", () => {
