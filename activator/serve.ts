@@ -119,8 +119,10 @@ function readCredential(head: RequestHead, options: ServeDeps<Incoming>["find"])
 /** Finds the sandbox that the client names and may reach. A sandbox that was just created is awaited for a moment. */
 function route<I extends Incoming>(incoming: I, deps: ServeDeps<I>, record: RequestRecord): Routed | Promise<Routed> {
   const found = findAllowed(incoming, deps, record);
-  if (found instanceof Promise) return found.then((routed) => awaitNew(routed, incoming, deps, record));
-  return awaitNew(found, incoming, deps, record);
+  if (!(found instanceof Promise)) return awaitNew(found, incoming, deps, record);
+  return found
+    .then((routed) => findAllowed(incoming, deps, record, routed)) // what it names may have changed during the authorization
+    .then((routed) => awaitNew(routed, incoming, deps, record));
 }
 
 function awaitNew<I extends Incoming>(
