@@ -98,9 +98,9 @@ type Lab = Awaited<ReturnType<typeof openLab>>;
 function ask(
   { activator }: Pick<Lab, "activator">,
   host: string,
-  { timeoutS = 60, signal = new AbortController().signal, token = "" } = {},
+  { timeoutS = 60, signal = new AbortController().signal, token = "", more = {} } = {},
 ) {
-  const headers = { host, "x-sandbox-timeout": `${timeoutS}`, authorization: `Bearer ${token}` };
+  const headers = { ...more, host, "x-sandbox-timeout": `${timeoutS}`, authorization: `Bearer ${token}` };
   const options = { host: "127.0.0.1", port: activator.proxyPort, headers, agent: false, signal };
   return new Promise<string>((resolve) => {
     request(options, async (response) => {
@@ -250,6 +250,16 @@ describe("before the first list of claims, a client with a token for one sandbox
       expect(await ask(lab, host, { token: tokenFor("mine") })).toBe("503 ClusterUnseen");
     }
     const own = ask(lab, byService("nova"), { token: tokenFor("nova") });
+    await eventually(async () => (await lab.held()) === 1);
+    lab.letGo();
+    expect(await own).toBe("I am nova");
+  });
+
+  it("gets 403 at once for another sandbox that headers name: that is no claim's name", async () => {
+    await using lab = await openScopedLab("Sandbox");
+    const more = { "x-sandbox-id": "nova" };
+    expect(await ask(lab, "127.0.0.1", { token: tokenFor("mine"), more })).toBe("403 Forbidden");
+    const own = ask(lab, "127.0.0.1", { token: tokenFor("nova"), more });
     await eventually(async () => (await lab.held()) === 1);
     lab.letGo();
     expect(await own).toBe("I am nova");
