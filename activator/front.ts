@@ -22,7 +22,7 @@ export interface RequestFront extends Front {
   readonly active: number;
   /** Every response from now on closes its connection. New connections are still accepted. */
   beginDrain(): void;
-  /** Stops accepting and closes idle connections: clients of the others have read it in a response. */
+  /** Stops accepting and closes idle connections. The clients of busy connections learn it from their next response. */
   stopAccepting(): void;
   /** Closes WebSockets with code 1001, each at the end of the frame that the sandbox is sending. */
   endWebSockets(): void;

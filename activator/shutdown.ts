@@ -20,7 +20,7 @@ export function endLimitOf({
 /** Finishes what is in progress, then rejects held requests. What is left is for the caller to cut. */
 export async function drain(
   { http, tcp, byName }: Fronts,
-  holds: HoldDeadlines,
+  holdDeadlines: HoldDeadlines,
   config: ActivatorConfig,
   clock: Clock,
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function drain(
   await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
   over.abort(new Error("the shutdown timeout is over"));
   tcp?.stopAccepting();
-  holds.endAll();
+  holdDeadlines.endAll();
   http.endWebSockets();
   await Promise.race([Promise.all([http.idle(), byName?.idle(), tcp?.idle()]), clock.sleep(lastAnswersMs)]);
 }

@@ -136,7 +136,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     failed,
     async drain() {
       state.draining = true;
-      await drain(fronts, deps.holds, config, clock);
+      await drain(fronts, deps.holdDeadlines, config, clock);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -211,8 +211,8 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     knowsSandbox: (namespace, name) => cluster.sandbox(namespace, name) !== undefined,
     onWake,
   });
-  const slots = new HoldLimits(config.slots);
-  const holds = new HoldDeadlines(clock);
+  const holdLimits = new HoldLimits(config.slots);
+  const holdDeadlines = new HoldDeadlines(clock);
   return {
     options: config,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
@@ -220,7 +220,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     find: config,
     lookup: lookupIn(cluster, claims),
     firstView: new FirstView({
-      ...{ clock, cluster, claims, slots, holds },
+      ...{ clock, cluster, claims, holdLimits, holdDeadlines },
       ...{ domains: config, proxyTimeoutMs: config.proxyTimeoutMs },
     }),
     newSandboxes: new NewSandboxes({ cluster, clock }),
@@ -236,9 +236,9 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     onWoken: (sandbox, port) => replicaState.woken(sandbox, port),
     onMoved: (connection) => parts.wakeOnActivity.moved(connection),
     connector,
-    slots,
-    holds,
-    waits: new SandboxHolds(),
+    holdLimits,
+    holdDeadlines,
+    holds: new SandboxHolds(),
     proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans, heads }),
   };
 }

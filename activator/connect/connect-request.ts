@@ -35,10 +35,10 @@ export interface ConnectDeps {
   readonly waker: Waker;
   readonly prober: Prober;
   readonly connector: Pick<Connector, "idle" | "connect" | "begin">;
-  readonly slots: HoldLimits;
-  readonly holds: HoldDeadlines;
+  readonly holdLimits: HoldLimits;
+  readonly holdDeadlines: HoldDeadlines;
   /** Holds connect requests. `join` resolves or rejects as `reach` does. */
-  readonly waits: { join(connectRequest: ConnectRequest): Promise<Upstream> };
+  readonly holds: { join(connectRequest: ConnectRequest): Promise<Upstream> };
   readonly fences: PodFences;
   /** Called when this replica woke a sandbox, for a connection to that port. */
   readonly onWoken: (sandbox: Stored<SlimSandbox>, port: number) => void;

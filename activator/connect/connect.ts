@@ -25,7 +25,7 @@ export function reach(connectRequest: ConnectRequest): Upstream | Promise<Upstre
     }
     return dialOrWait(target, forSandboxNow(connectRequest));
   }
-  return deps.waits.join(connectRequest);
+  return deps.holds.join(connectRequest);
 }
 
 /** The use has begun for the sandbox that has the name now: another one that gets the name during the dial is not sent the request. */
@@ -37,17 +37,17 @@ function forSandboxNow(connectRequest: ConnectRequest): ConnectRequest {
 
 async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promise<Upstream> {
   const dialled = await tryDial(target, connectRequest);
-  return dialled && commit(dialled, connectRequest) ? dialled : connectRequest.deps.waits.join(connectRequest);
+  return dialled && commit(dialled, connectRequest) ? dialled : connectRequest.deps.holds.join(connectRequest);
 }
 
 /**
- * Dials a port that accepted before, in a place of `slots` and within the hold limit. Undefined: the port accepts no longer, so
+ * Dials a port that accepted before, in a place of `holdLimits` and within the hold limit. Undefined: the port accepts no longer, so
  * the request must be held.
  */
 async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {
   const { to, deps, client, observer } = connectRequest;
   if (client.left) throw new ClientGone("the client left");
-  using _slot = deps.slots.admit(to.namespace, to.name, client.head?.bytes);
+  using _slot = deps.holdLimits.admit(to.namespace, to.name, client.head?.bytes);
   using _held = observer.held();
   const over = new AbortController();
   const because = `waiting for port ${target.port} to accept connections`;
@@ -60,7 +60,7 @@ async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<
     isInVain = deps.prober.acceptedMs(target) === undefined; // another dial has failed meanwhile
     return !isInVain;
   };
-  deps.holds.begin(dialling, holdLeftMs(connectRequest));
+  deps.holdDeadlines.begin(dialling, holdLeftMs(connectRequest));
   client.onLeave(() => over.abort(new ClientGone("the client left")));
   try {
     return await deps.connector.connect(target, client.head, { signal: over.signal, mayDial });
@@ -71,7 +71,7 @@ async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<
     observer.dialFailed(error);
     return undefined;
   } finally {
-    deps.holds.over(dialling);
+    deps.holdDeadlines.over(dialling);
     client.onLeave(undefined);
   }
 }

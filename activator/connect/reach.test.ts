@@ -40,14 +40,14 @@ function given({ exists = true, synced = true, left = false, moves = false, isRe
         return { target, socket: { destroy: () => void seen.push("closed") } };
       },
     },
-    slots: {
+    holdLimits: {
       admit() {
         seen.push("place");
         return { [Symbol.dispose]: () => {} };
       },
     },
-    holds: { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) },
-    waits: { join: async ({ to }: ConnectRequest) => void seen.push(`held for ${to.uid}`) },
+    holdDeadlines: { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) },
+    holds: { join: async ({ to }: ConnectRequest) => void seen.push(`held for ${to.uid}`) },
   };
   const request = {
     ...{ to: { namespace: "default", name: "nova", port: 80 }, deps },

@@ -14,10 +14,10 @@ it.each([
   ["grpc-timeout", { headers: [], grpc: { timeoutMs: 2_000 } }],
 ])("a request that waits for the first view waits no longer than its %s", async (_, stated) => {
   const clock = new FakeClock();
-  const deps: Pick<FirstViewDeps, "clock" | "slots" | "holds" | "domains" | "proxyTimeoutMs"> = {
+  const deps: Pick<FirstViewDeps, "clock" | "holdLimits" | "holdDeadlines" | "domains" | "proxyTimeoutMs"> = {
     clock,
-    slots: new HoldLimits({ total: 10, perNamespace: 10, perSandbox: 10 }),
-    holds: new HoldDeadlines(clock),
+    holdLimits: new HoldLimits({ total: 10, perNamespace: 10, perSandbox: 10 }),
+    holdDeadlines: new HoldDeadlines(clock),
     domains: { domain: "sandbox.localhost", clusterDomain: "cluster.local", serviceNames: [] },
     proxyTimeoutMs: 900_000,
   };

@@ -12,7 +12,7 @@ import { ChangeSignal } from "../sandbox/change-signal.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
 
-export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "slots" | "holds"> {
+export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "holdLimits" | "holdDeadlines"> {
   readonly cluster: Pick<ConnectDeps["cluster"], "synced" | "firstSeen" | "silentMs" | "sandbox" | "listen">;
   readonly claims: Pick<Claims, "settled" | "firstSettled">;
   readonly domains: Domains;
@@ -77,10 +77,10 @@ export class FirstView {
   }
 
   async #hold(name: StoredName | undefined, request: WaitingRequest, { spelt, observer }: HeldBy): Promise<void> {
-    const { cluster, slots, holds } = this.#deps;
+    const { cluster, holdLimits, holdDeadlines } = this.#deps;
     if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
     if (request.left) throw new ClientGone("the client left");
-    using _slot = slots.admit(spelt.namespace, spelt.name, request.head.bytes);
+    using _slot = holdLimits.admit(spelt.namespace, spelt.name, request.head.bytes);
     using _held = observer.held();
     using listening = new DisposableStack();
     let changes: Pick<ChangeSignal, "next" | "reset" | "notify"> = new ChangeSignal();
@@ -97,7 +97,7 @@ export class FirstView {
     const recheck = () => changes.notify();
     const waiting = { timedOut: () => end(new ActivatorError("ClusterUnseen")), end };
     this.#rechecks.add(recheck);
-    holds.begin(waiting, this.#leftMs(request));
+    holdDeadlines.begin(waiting, this.#leftMs(request));
     request.onLeave(() => end(new ClientGone("the client left")));
     try {
       // A first list changes every sandbox in one step: those that wait go on in turns, by their rechecks.
@@ -106,7 +106,7 @@ export class FirstView {
       while (!this.#isKnown(name)) await next();
     } finally {
       this.#rechecks.delete(recheck);
-      holds.over(waiting);
+      holdDeadlines.over(waiting);
       request.onLeave(undefined);
     }
   }

@@ -7,7 +7,7 @@ import { HoldDeadlines } from "./hold-deadlines.ts";
 it("a held request that has ended has no deadline any more, and gives its place back once", async () => {
   const clock = new FakeClock();
   const deps = {
-    ...{ clock, holds: new HoldDeadlines(clock), cluster: { sandbox: () => undefined } },
+    ...{ clock, holdDeadlines: new HoldDeadlines(clock), cluster: { sandbox: () => undefined } },
     options: { proxyTimeoutMs: 0 },
   };
   const client = { seenMs: 0, head: undefined, onLeave() {} };

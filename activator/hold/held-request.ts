@@ -41,13 +41,13 @@ export class HeldRequest implements Expiring, ReleasedRequest {
       this.#reject = reject;
     });
     const { to, client, deps } = connectRequest;
-    const { cluster, clock, holds } = deps;
+    const { cluster, clock, holdDeadlines } = deps;
     this.sinceMs = clock.ticksMs();
     const limitMs = holdForMs(connectRequest);
     const { waitPage } = effectiveAutoResume(cluster.sandbox(to.namespace, to.name)?.spec ?? {});
     const mayBePage = waitPage === "Browser" && limitMs > waitPageAfterMs;
     this.#seesPage = mayBePage && client.head !== undefined && isNavigation(client.head);
-    holds.begin(this, (this.#seesPage ? waitPageAfterMs : limitMs) - (this.sinceMs - client.seenMs));
+    holdDeadlines.begin(this, (this.#seesPage ? waitPageAfterMs : limitMs) - (this.sinceMs - client.seenMs));
     client.onLeave(() => this.end(new ClientGone("the client left")));
   }
 
@@ -87,7 +87,7 @@ export class HeldRequest implements Expiring, ReleasedRequest {
 
   #over(): void {
     this.connectRequest.client.onLeave(undefined);
-    this.connectRequest.deps.holds.over(this);
+    this.connectRequest.deps.holdDeadlines.over(this);
     this.#held[Symbol.dispose]();
     this.#slot[Symbol.dispose]();
     this.#room.left(this);

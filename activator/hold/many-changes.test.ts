@@ -47,7 +47,7 @@ async function keptPerChange({ signal, counts }: ReturnType<typeof aCluster>): P
 }
 
 const noChange = { firstSettled: new Promise<void>(() => {}), settled: false };
-const slots = { admit: () => ({ [Symbol.dispose]: () => {} }) };
+const holdLimits = { admit: () => ({ [Symbol.dispose]: () => {} }) };
 const observer = { held: () => ({ [Symbol.dispose]: () => {} }), dialFailed() {}, woke() {} };
 const headers = { host: "nova.default.sandbox.example", headers: [], peer: "192.0.2.1" };
 
@@ -67,9 +67,9 @@ it("a request that waits for the first view keeps nothing for each change of its
   const clock = new FakeClock();
   const world = aCluster(() => undefined);
   const held = new Set<unknown>();
-  const holds = { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) };
+  const holdDeadlines = { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) };
   const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", serviceNames: [] };
-  const deps = { clock, cluster: world.cluster, claims: noChange, slots, holds, domains, proxyTimeoutMs: 60_000 };
+  const deps = { clock, cluster: world.cluster, claims: noChange, holdLimits, holdDeadlines, domains, proxyTimeoutMs: 60_000 };
   const client = aClient();
   const spelt = { namespace: "default", name: "nova" };
   const known = new FirstView(deps as never).known(client.incoming, spelt, observer);

@@ -33,7 +33,7 @@ export class SandboxHolds {
     if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
       throw new ActivatorError("HoldLimitReached");
     }
-    const slot = deps.slots.admit(to.namespace, to.name, client.head?.bytes);
+    const slot = deps.holdLimits.admit(to.namespace, to.name, client.head?.bytes);
     const wait = running ?? this.#begin(key, to, uid, connectRequest);
     const waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
     wait.join(waiter);

@@ -46,12 +46,12 @@ export function openHttp2(config: ActivatorConfig, deps: ServeDeps<Exchange>, pa
   const options = { ...config, ...parts, sessions };
   const ofRequests: ServeDeps<StreamExchange> = { ...deps, proxy: createHttp2Proxy(options) };
   // Requests of all protocols share a hold, which may give any of them any connection that it has.
-  const waits: ConnectDeps["waits"] = {
-    join: (connectRequest) => deps.waits.join({ ...connectRequest, deps }),
+  const holds: ConnectDeps["holds"] = {
+    join: (connectRequest) => deps.holds.join({ ...connectRequest, deps }),
   };
   const connector = new CallConnector(deps.connector, sessions);
-  const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, waits, connector };
-  const ofWebCalls: ServeDeps<Exchange> = { ...deps, waits, connector, proxy: createWebProxy(options) };
+  const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, holds, connector };
+  const ofWebCalls: ServeDeps<Exchange> = { ...deps, holds, connector, proxy: createWebProxy(options) };
   const webCallOf = webCallReader(config);
   const front = new Http2Front(config, {
     ...{ ...parts, webCallOf },

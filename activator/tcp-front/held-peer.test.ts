@@ -32,7 +32,7 @@ async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>, clients?: 
     cluster: { synced: true, silentMs: () => 0, sandbox, podsAt: () => podsAt, podOf: () => undefined },
     fences: { of: () => ({ reportedGeneration: 0, fenced: new Set() }) },
     options: { allowLoopbackPodIp: false },
-    waits: {
+    holds: {
       async join() {
         allowFrom = later;
         podsAt = clients ?? podsAt;
