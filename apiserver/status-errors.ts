@@ -150,12 +150,14 @@ export const insufficientStorage = (): StatusError =>
     "the disk of the API server is full, so the change was not stored; free some space and try again",
   );
 
-export const quotaExceeded = (quotaBytes: number): StatusError =>
-  new StatusError(
+export const quotaExceeded = (quotaBytes: number, { isNew }: { readonly isNew: boolean }): StatusError => {
+  const limit = isNew ? "nine tenths (the limit for new objects) of their quota" : "their quota";
+  return new StatusError(
     507,
     "InsufficientStorage",
-    `the objects of the API server reach its quota of ${quotaBytes} bytes, so the change was not stored; delete some objects and try again`,
+    `with this change, all objects of the API server would take more than ${limit} of ${quotaBytes} bytes, so it was not stored; delete some objects and try again`,
   );
+};
 
 /** An error without a reason, like kube-apiserver's unexpected errors. */
 export const unexpected = (message: string): StatusError => new StatusError(500, "", message);

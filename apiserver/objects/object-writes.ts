@@ -99,7 +99,8 @@ export class ObjectWrites {
       throw unexpected("etcdserver: request is too large");
     }
     const { bytes } = this.#storage;
-    if (!fitsQuota(this.#quotaBytes, { bytes, grownBytes, isNew: !previous })) throw quotaExceeded(this.#quotaBytes);
+    const isNew = !previous;
+    if (!fitsQuota(this.#quotaBytes, { bytes, grownBytes, isNew })) throw quotaExceeded(this.#quotaBytes, { isNew });
   }
 
   #admit(
