@@ -124,7 +124,7 @@ export const activatorFlags = {
   ),
   "access-log": flag.boolean(
     true,
-    "write a line to the log for each request and each TCP connection to a sandbox, except requests for /healthz, /readyz and /metrics that get 200; only at the log levels info and debug",
+    "write a line to the log for each request and each TCP connection to a sandbox, except requests for /healthz, /readyz and /metrics that get 200, and requests whose head is refused; only at the log levels info and debug",
   ),
   "cache-enabled": flag.boolean(false, withoutMeaning),
   "cache-namespace": flag.string("", withoutMeaning),

@@ -92,6 +92,32 @@ describe("a line of the access log", () => {
     ]);
   });
 
+  it("is not written for a request whose head is refused", async () => {
+    await using logged = await openLogged();
+    const { activator } = logged.world;
+    await logged.world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("hello")),
+    );
+    const heads = [
+      ["400", `GET /malformed HTTP/1.1\r\nHost: ${host}\r\nbad header\r\n\r\n`],
+      ["414", `GET /${"x".repeat(100_000)} HTTP/1.1\r\nHost: ${host}\r\n\r\n`],
+      ["417", `GET /expect HTTP/1.1\r\nHost: ${host}\r\nExpect: x\r\n\r\n`],
+      ["431", `GET /large HTTP/1.1\r\nHost: ${host}\r\nX-A: ${"x".repeat(100_000)}\r\n\r\n`],
+      ["200", `GET /served HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`],
+    ] as const;
+    using client = openHttp2Client(activator.proxyPort);
+    const refused = client.ask({ ":authority": host, ":path": "/2", expect: "x" });
+    expect(await refused).toMatchObject({ status: 417 });
+    for (const [status, head] of heads) {
+      using connection = await rawConnection(activator);
+      connection.send(head);
+      expect(await connection.closed()).toContain(` ${status} `);
+    }
+    await eventually(() => logged.entries().length > 0);
+    expect(logged.entries().map(({ path }) => path)).toEqual(["/served"]);
+  });
+
   it("names gRPC as the protocol of a call, with the status of the call and the wake", async () => {
     await using logged = await openLogged();
     await logged.world.asleep("nova", (podIp) => startEchoServer(sandboxPort, podIp));

@@ -22,7 +22,11 @@ export const agentFlags = {
     "/var/lib/rouse",
     "folder of the captured memory; the shim of the node restores from /var/lib/rouse only",
   ),
-  "max-store-bytes": flag.integer(0, "maximum size of all images on the node, in bytes; 0: no limit", notNegative),
+  "max-store-bytes": flag.integer(
+    0,
+    "maximum size of all memory images on the node, in bytes; 0: no limit",
+    notNegative,
+  ),
   "min-free-bytes": flag.integer(
     1_073_741_824,
     "what a capture must leave free on the disk of the node, in bytes",
@@ -30,12 +34,12 @@ export const agentFlags = {
   ),
   "min-free-percent": flag.integer(
     15,
-    "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of images; the larger one of this and --min-free-bytes counts",
+    "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of container images; the larger one of this and --min-free-bytes counts",
     (value) => (value < 0 || value > 100 ? "must be from 0 to 100" : undefined),
   ),
   "max-namespace-percent": flag.integer(
     50,
-    "share of one namespace in what all images of the node may take, in percent; 100: no limit",
+    "share of one namespace in what all memory images of the node may take, in percent; 100: no limit",
     (value) => (value < 1 || value > 100 ? "must be from 1 to 100" : undefined),
   ),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
