@@ -21,11 +21,8 @@ function anActivator(address: string, ...listensOn: readonly number[]): SeenActi
 
 const noEndpoints = { service: undefined, endpoints: [], ports: [] };
 
-function aSlice(
-  said: TcpFront = front,
-  leading: Parameters<typeof freshSlice>[3] = noEndpoints,
-): Stored<EndpointSlice> {
-  const slice = freshSlice(sandbox, said, "IPv4", leading);
+function aSlice(said: TcpFront = front, target: Parameters<typeof freshSlice>[3] = noEndpoints): Stored<EndpointSlice> {
+  const slice = freshSlice(sandbox, said, "IPv4", target);
   const { name = "" } = slice.metadata;
   const stored = { name, uid: "s", resourceVersion: "7", creationTimestamp: noon };
   return { ...slice, metadata: { ...slice.metadata, ...stored } };
@@ -158,9 +155,9 @@ describe("a slice", () => {
   it("leads nowhere without its Service", () => {
     const activators = [anActivator("10.0.0.1", ...both)];
     const { action } = decide(observed({ slice: aSlice(), activators }));
-    const leading = action?.do === "replace" ? action.slice : aSlice();
-    expect(leading.metadata.labels).toHaveProperty([serviceNameLabel], "nova");
-    const without = decide(observed({ slice: leading, activators, hasService: false })).action;
+    const target = action?.do === "replace" ? action.slice : aSlice();
+    expect(target.metadata.labels).toHaveProperty([serviceNameLabel], "nova");
+    const without = decide(observed({ slice: target, activators, hasService: false })).action;
     expect(without).toMatchObject({ do: "replace", urgency: "removal", slice: { endpoints: [], ports: [] } });
     expect(without?.slice.metadata.labels).not.toHaveProperty([serviceNameLabel]);
   });

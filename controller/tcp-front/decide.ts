@@ -13,7 +13,7 @@ import { readTime } from "../../api/rules/timestamps.ts";
 import { frontPorts } from "../sandbox/service/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
-import { changed, freshSlice, type Leading, ourPart } from "./make-slice.ts";
+import { changed, freshSlice, ourPart, type SliceTarget } from "./make-slice.ts";
 import type { ObservedFront } from "./observed-front.ts";
 import type { Urgency } from "./write-turns.ts";
 
@@ -62,28 +62,28 @@ function keep(sandbox: Stored<Sandbox>, observed: ObservedFront): FrontDecision 
   if (slice && slice.addressType !== family) {
     return { action: { do: "delete", slice, keep: front, urgency: "first" }, unallocated };
   }
-  const leading = lead(sandbox.metadata.name, front, observed, family);
+  const target = targetOf(sandbox.metadata.name, front, observed, family);
   if (!slice) {
     if (front.ports.length === 0) return later;
     return {
-      action: { do: "create", slice: freshSlice(sandbox, front, family, leading), front, urgency: "first" },
+      action: { do: "create", slice: freshSlice(sandbox, front, family, target), front, urgency: "first" },
       ...later,
     };
   }
-  const next = changed(slice, front, leading);
+  const next = changed(slice, front, target);
   if (semanticallyEqual(ourPart(slice), ourPart(next))) return later;
   return { action: { do: "replace", slice: next, front, urgency: urgencyOf(slice, next, front) }, ...later };
 }
 
-const nowhere: Leading = { service: undefined, endpoints: [], ports: [] };
+const nowhere: SliceTarget = { service: undefined, endpoints: [], ports: [] };
 
-/** The Service is named only where there is somewhere to lead, which saves a write for each new sandbox. */
-function lead(
+/** The Service is named only if there are endpoints to list, which saves a write for each new sandbox. */
+function targetOf(
   service: string,
   front: TcpFront,
   { hasService, activators }: ObservedFront,
   family: EndpointSlice["addressType"],
-): Leading {
+): SliceTarget {
   const listed = hasService ? chooseEndpoints(front.ports, activators, family) : nowhere;
   return listed.endpoints.length > 0 ? { service, ...listed } : nowhere;
 }
@@ -97,7 +97,7 @@ function free(observed: ObservedFront): FrontDecision {
   if (portsIn(before).length === 0) {
     return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
   }
-  // Of a clock that was set back: the port was freed by now, and rests from now on.
+  // A time in the future is from a clock that was set back since. The quarantine then begins now.
   const freedAt = before.freedAt !== undefined && isPast(before.freedAt, now) ? before.freedAt : now.toISOString();
   const front: TcpFront = { ...before, freedAt };
   const next = changed(slice, front, nowhere);
@@ -169,11 +169,14 @@ function isPast(text: string, now: Date): boolean {
   return time !== undefined && time <= now;
 }
 
-/** Not by the wall clock: it may jump, and the port would go to another sandbox too early. */
+/**
+ * How long the port stays in quarantine. The wall clock does not count: if it jumped forward, the port would go to another
+ * sandbox too early.
+ */
 const leftMs = ({ freedAt }: Pick<FreedPort, "freedAt">, { rested, quarantineMs }: ObservedFront): number =>
   quarantineMs - (rested.get(freedAt) ?? 0);
 
-/** Milliseconds until the first of these ports has rested. */
+/** Milliseconds until the quarantine of the first of these ports ends. */
 function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number | undefined {
   const left = freed.map((one) => leftMs(one, observed));
   return left.length === 0 ? undefined : Math.min(...left);

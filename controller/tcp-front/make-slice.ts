@@ -15,8 +15,8 @@ import {
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { Listed } from "./choose-endpoints.ts";
 
-/** Where a slice leads, and in the name of which Service; without one it leads nowhere. */
-export interface Leading extends Listed {
+/** The endpoints that a slice lists, and the Service that it belongs to; without a Service it lists none. */
+export interface SliceTarget extends Listed {
   readonly service: string | undefined;
 }
 
@@ -25,7 +25,7 @@ export function freshSlice(
   { metadata: { namespace = "", uid } }: Stored<Sandbox>,
   front: TcpFront,
   addressType: EndpointSlice["addressType"],
-  { service, endpoints, ports }: Leading,
+  { service, endpoints, ports }: SliceTarget,
 ): EndpointSlice {
   return {
     apiVersion: apiVersionOf(endpointSliceType),
@@ -46,7 +46,7 @@ export function freshSlice(
 export function changed(
   slice: Stored<EndpointSlice>,
   front: TcpFront,
-  { service, endpoints, ports }: Leading,
+  { service, endpoints, ports }: SliceTarget,
 ): Stored<EndpointSlice> {
   const { metadata } = slice;
   const { [serviceNameLabel]: _, ...others } = metadata.labels ?? {};
