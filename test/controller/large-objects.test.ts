@@ -57,7 +57,7 @@ describe("a reconcile of a Sandbox of 1.5 MiB is quick", () => {
 
   it("with a port in each line", () => {
     const sandbox = large(aSandbox({ service: true, podTemplate: podWith({ ports: ports(58_000) }) }));
-    const service = { ...makeService(sandbox, "pod"), metadata: stored("nova", {}) };
+    const service = { ...makeService(sandbox, "headless"), metadata: stored("nova", {}) };
     expectQuick(pass(sandbox, { service }));
   });
 

@@ -24,7 +24,7 @@ export function decideService(observed: Observed): readonly Action[] {
 }
 
 function wanted({ sandbox, service, hasActivators }: Observed): readonly Action[] {
-  const form: ServiceForm = hasActivators && usesTcpFront(sandbox.spec) ? "front" : "pod";
+  const form: ServiceForm = hasActivators && usesTcpFront(sandbox.spec) ? "front" : "headless";
   const create: Action = { do: "createService", service: makeService(sandbox, form) };
   if (!service) return [create];
   switch (ownershipOf(service, sandbox)) {
@@ -86,7 +86,7 @@ function kept({ sandbox, service }: Observed): readonly Action[] {
   if (!service) return [];
   switch (ownershipOf(service, sandbox)) {
     case "owned":
-      return repair(sandbox, service, "pod", undefined);
+      return repair(sandbox, service, "headless", undefined);
     case "foreign":
       return [refuse(refusalToAdopt("Service", service))];
     case "unowned":
@@ -104,7 +104,7 @@ function repair(
   const tracking = trackingLabels(sandbox);
   const { labels } = service.metadata;
   const labelsPatch = mapPatch(labels, { ...labels, ...tracking });
-  const selector = form === "pod" ? mapPatch(service.spec?.selector, tracking) : undefined;
+  const selector = form === "headless" ? mapPatch(service.spec?.selector, tracking) : undefined;
   const patch = compactPatch({
     metadata: labelsPatch && { labels: labelsPatch },
     spec: compactPatch({ selector, ports }),

@@ -8,10 +8,10 @@ import { frontPorts, servicePorts } from "./service-ports.ts";
 /**
  * Where a sandbox's name in the cluster's DNS leads.
  *
- * - `pod`: headless, to the Pod's own address;
+ * - `headless`: to the Pod's own address;
  * - `front`: an address of the cluster, and behind it the activators, which an EndpointSlice of ours lists.
  */
-export type ServiceForm = "pod" | "front";
+export type ServiceForm = "headless" | "front";
 
 export function makeService(sandbox: Stored<Sandbox>, form: ServiceForm): Service {
   const { name, namespace = "" } = sandbox.metadata;
@@ -24,7 +24,7 @@ export function makeService(sandbox: Stored<Sandbox>, form: ServiceForm): Servic
       labels: trackingLabels(sandbox),
       ownerReferences: [controllerReference(sandboxType, sandbox)],
     },
-    spec: { ...(form === "pod" && { clusterIP: "None" }), ...specOf(sandbox, form) },
+    spec: { ...(form === "headless" && { clusterIP: "None" }), ...specOf(sandbox, form) },
   };
 }
 
