@@ -79,7 +79,7 @@ export class StoreHealth implements Fitness {
   /** A missing kind is missing for every replica, so it is no reason. */
   reasonToYield(): string | undefined {
     const used = [...this.#used];
-    const refused = used.find((store) => isOver(store.trouble(), "refused"));
+    const refused = used.find((store) => isRefusedForLong(store.trouble()));
     if (refused) return `the API server has refused ${refused.kind} for ${refusalLimitMs / 1_000} s`;
     const lost = used.find(isLost);
     return lost && `the API server has failed to deliver ${lost.kind} for ${failureLimitMs / 1_000} s`;
@@ -114,10 +114,11 @@ export class StoreHealth implements Fitness {
   #isFit(): boolean {
     const { core, extensions, elects } = this.#options;
     if (!this.#coreFilled || !core.every((store) => this.#follows(store))) return false;
-    // Another replica may see what this one does not, unless the kind is missing.
+    // If this replica cannot see an extension, another one may: it leaves the lead to that one. It does not if the kind is missing,
+    // because then no replica sees it, nor after a time limit, because then probably no other one does either.
     return extensions.every((store) => {
       const trouble = store.trouble();
-      return !elects || this.#follows(store) || trouble?.is === "missing" || isOver(trouble) || isLost(store);
+      return !elects || this.#follows(store) || trouble?.is === "missing" || lastsLong(trouble) || isLost(store);
     });
   }
 
@@ -141,8 +142,9 @@ export class StoreHealth implements Fitness {
   }
 }
 
-const isOver = (trouble: Trouble | undefined, is = trouble?.is): boolean =>
-  trouble !== undefined && trouble.is === is && trouble.forMs >= refusalLimitMs;
+const lastsLong = (trouble: Trouble | undefined): boolean => trouble !== undefined && trouble.forMs >= refusalLimitMs;
+
+const isRefusedForLong = (trouble: Trouble | undefined): boolean => trouble?.is === "refused" && lastsLong(trouble);
 
 /** By its age: failures of different sorts may follow each other, each of them briefly. */
 function isLost(store: WatchedStore): boolean {
