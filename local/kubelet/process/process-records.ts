@@ -138,14 +138,14 @@ const isRecord = (name: string): boolean => {
 };
 
 /**
- * The process group of a record, if its head is the recorded process: a head with another start time is a foreign process.
- * Without its head a group proves nothing, because the kernel reuses the number once the group has ended. What is left of the
- * container is then found by its containment.
+ * The process group of a record, if its group leader is the recorded process. A leader with another start time is a foreign
+ * process. If the leader is gone, the group may be foreign too, because the kernel reuses the number once a group has ended.
+ * Then the containment of the container finds what is left of it.
  */
 export function straysOf(record: ProcessRecord, processes: readonly ProcessFacts[]): readonly number[] {
   const { pid, startTicks } = record;
-  const head = processes.find((facts) => facts.pid === pid);
-  if (!head || head.startTicks !== startTicks) return [];
+  const leader = processes.find((facts) => facts.pid === pid);
+  if (!leader || leader.startTicks !== startTicks) return [];
   return processes
     .filter((facts) => facts.groupId === pid && facts.sessionId === pid)
     .filter(({ zombie }) => !zombie)

@@ -127,7 +127,10 @@ export class Volumes {
   async #unmark(claimUid: string): Promise<void> {
     const path = this.#options.directories.volume(claimUid) + deletingSuffix;
     await rm(path, { force: true }).catch((err: unknown) => {
-      this.#options.log.warn({ err, path }, "could not remove the mark of a deleted PersistentVolumeClaim");
+      this.#options.log.warn(
+        { err, path },
+        "could not remove the file that marks the data of a PersistentVolumeClaim for removal",
+      );
     });
   }
 
