@@ -214,7 +214,7 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       else
         log.warn(
           { review },
-          "no room for a review: too many reviews or requests wait, or too many reviews for one client failed or were answered no; rejecting its request",
+          "a review was not sent or not waited for: too many reviews wait, waiting requests take too much memory, or too many reviews of this client failed or were answered no; the request is rejected",
         );
     },
   };
