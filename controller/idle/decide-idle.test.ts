@@ -73,9 +73,9 @@ describe("a sandbox behind an activator that does not answer", () => {
   });
 
   it("is held up once it would sleep for all that is known, and not before", () => {
-    expect(ask({ use, nowMs: 299_999 })).not.toHaveProperty("heldUpBy");
-    expect(ask({ use })).toMatchObject({ is: "awake", heldUpBy: unanswered });
-    expect(ask({ use, auto: { keepAwakeUntil: "2026-01-02T00:00:00Z" } })).not.toHaveProperty("heldUpBy");
+    expect(ask({ use, nowMs: 299_999 })).not.toHaveProperty("blockedBy");
+    expect(ask({ use })).toMatchObject({ is: "awake", blockedBy: unanswered });
+    expect(ask({ use, auto: { keepAwakeUntil: "2026-01-02T00:00:00Z" } })).not.toHaveProperty("blockedBy");
   });
 });
 
@@ -182,11 +182,11 @@ it("never puts a sandbox back to sleep that was woken and has no Pod yet", () =>
 });
 
 describe("a sandbox that would rather stay awake than lose its memory", () => {
-  const refusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const refusal = { reason: "NoProvider", message: "the controller runs without --hibernation" } as const;
   const sandbox = aSandbox({ autoSuspension, suspensionStrategy: { type: "Hibernate", onFailure: "StayAwake" } });
 
   it("is never idle while its memory cannot be kept, and says so from its start on", () => {
-    const kept = { is: "awake", kept: refusal };
+    const kept = { is: "awake", memoryRefusal: refusal };
     expect(ask({ sandbox, memoryRefusal: refusal, nowMs: 0 })).toMatchObject({ ...kept, why: "it was used" });
     const why = "its memory cannot be kept";
     expect(ask({ sandbox, memoryRefusal: refusal })).toMatchObject({

@@ -41,10 +41,10 @@ export type Idleness =
       readonly sleepsAtMs: number;
       readonly lastMs: number;
       /** Only this activator, which does not respond, blocks the suspension; absent: there are other reasons. */
-      readonly heldUpBy?: NonNullable<Use["unanswered"]>;
+      readonly blockedBy?: NonNullable<Use["unanswered"]>;
       readonly rejected?: string;
       /** It stays awake, because its memory cannot be kept. */
-      readonly kept?: MemoryRefusal;
+      readonly memoryRefusal?: MemoryRefusal;
     }
   /** `rejected`: why the last attempt to suspend it failed. */
   | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number; readonly rejected?: string };
@@ -96,21 +96,32 @@ export function idlenessOf(question: IdleQuestion): Idleness {
   if (exemption !== undefined) return { is: "exempt", why: exemption };
   if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const known = asFarAsIsKnown(question, podStart);
-  const kept = refusalToSleep(sandbox, question.memoryRefusal);
-  if (kept) return keptAwake(known, kept, nowMs);
+  const memoryRefusal = refusalToSleep(sandbox, question.memoryRefusal);
+  if (memoryRefusal) return awakeForMemory(known, memoryRefusal, nowMs);
   if (use.busy === undefined) return known.is === "idle" ? afterRejection(known, question) : known;
   const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
   const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
   const sleepsAtMs = known.is === "awake" ? known.sleepsAtMs : nowMs;
   const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs, lastMs: known.lastMs } as const;
-  return use.unanswered && known.is === "idle" ? { ...awake, heldUpBy: use.unanswered } : awake;
+  return use.unanswered && known.is === "idle" ? { ...awake, blockedBy: use.unanswered } : awake;
 }
 
 /** Its owner would rather have it stay awake than lose its memory. A node that learns to keep memory changes no sandbox. */
-function keptAwake(known: Exclude<Idleness, { is: "exempt" }>, kept: MemoryRefusal, nowMs: number): Idleness {
-  if (known.is === "awake") return { ...known, kept };
+function awakeForMemory(
+  known: Exclude<Idleness, { is: "exempt" }>,
+  memoryRefusal: MemoryRefusal,
+  nowMs: number,
+): Idleness {
+  if (known.is === "awake") return { ...known, memoryRefusal };
   const why = "its memory cannot be kept";
-  return { is: "awake", why, recheckAtMs: nowMs + busyRecheckMs, sleepsAtMs: nowMs, lastMs: known.lastMs, kept };
+  return {
+    is: "awake",
+    why,
+    recheckAtMs: nowMs + busyRecheckMs,
+    sleepsAtMs: nowMs,
+    lastMs: known.lastMs,
+    memoryRefusal,
+  };
 }
 
 /** A rejected suspension is tried again later. */

@@ -84,7 +84,7 @@ it("a sandbox that the watch does not know yet has no times to write, and nothin
   await pass(clock, 20);
   const unknown = aSandbox({ autoSuspension: { inactivityTimeoutSeconds: 30 } }, { name: "unknown" });
   expect(watch.timesToWrite(unknown)).toBeUndefined();
-  expect(watch.heldUp(unknown)).toEqual({ is: "unknown" });
+  expect(watch.blockedSuspension(unknown)).toEqual({ is: "undecided" });
 });
 
 it("a sandbox that cannot be read is reported by its name, and all others go to sleep", async () => {

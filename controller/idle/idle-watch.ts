@@ -18,7 +18,7 @@ import {
   BlockedReports,
   type BlockedSuspension,
   blockedSuspensionOf,
-  isNewsOf,
+  differsFromStatus,
 } from "../suspension/handshake/blocked-suspension.ts";
 import type { FencedPods } from "../suspension/handshake/fenced-pods.ts";
 import type { RejectedSuspensions } from "../suspension/handshake/rejected-suspensions.ts";
@@ -73,7 +73,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
   readonly #calmUntilMs = new Map<string, number>();
   readonly #timesRequests = new TimesRequests();
-  readonly #heldUp: BlockedReports;
+  readonly #blockedReports: BlockedReports;
   readonly #writes = new SuspensionWrites((key, signal) => this.#suspend(key, signal));
   readonly #listeners = new Subscribers<string>();
   #ring: () => void = () => {};
@@ -84,7 +84,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   constructor(options: IdleWatchOptions) {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
-    this.#heldUp = new BlockedReports(options.clock);
+    this.#blockedReports = new BlockedReports(options.clock);
     this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeReports(options);
@@ -123,7 +123,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
     this.#timesRequests.drop(key);
-    this.#heldUp.drop(key);
+    this.#blockedReports.drop(key);
     this.#writes.drop(key);
     this.#options.fallAsleep.forget(key);
   }
@@ -139,9 +139,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     return decision?.is === "due" ? decision.times : undefined;
   }
 
-  heldUp(sandbox: Stored<Sandbox>): BlockedSuspension {
+  blockedSuspension(sandbox: Stored<Sandbox>): BlockedSuspension {
     const known = this.#useOf(keyOf(sandbox));
-    return known && this.#hasRead ? blockedSuspensionOf(known.idleness) : { is: "unknown" };
+    return known && this.#hasRead ? blockedSuspensionOf(known.idleness) : { is: "undecided" };
   }
 
   [Symbol.asyncDispose](): PromiseLike<void> {
@@ -161,7 +161,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       await this.#suspendIdle(signal);
       const notify = (key: string) => this.#listeners.notify(key);
       this.#timesRequests.report(clock.ticksMs(), (key) => this.#timesDecision(key), notify);
-      this.#heldUp.report((key) => this.#isBlockedNews(key), notify);
+      this.#blockedReports.report((key) => this.#blockedDiffers(key), notify);
       return 0;
     };
     const onFailure = (error: unknown) => void reportUnexpected("watch", error);
@@ -255,9 +255,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     return sandbox && known && this.#times.decideRequest(sandbox, known);
   }
 
-  #isBlockedNews(key: string): boolean {
+  #blockedDiffers(key: string): boolean {
     const sandbox = this.#options.read(key)?.sandbox;
-    return sandbox !== undefined && isNewsOf(sandbox, this.heldUp(sandbox));
+    return sandbox !== undefined && differsFromStatus(sandbox, this.blockedSuspension(sandbox));
   }
 
   #lastUseMs(key: string): number | undefined {
@@ -291,7 +291,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const rejection = rejections.of(sandbox);
     const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection, memoryRefusal, ...at });
     this.#timesRequests.add(key);
-    if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
+    if (differsFromStatus(sandbox, blockedSuspensionOf(idleness))) this.#blockedReports.add(key);
     return { idleness, use };
   }
 }

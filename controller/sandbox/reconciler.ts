@@ -108,7 +108,7 @@ export class SandboxReconciler {
       failures: applied.failures,
       clusterDomain,
       activityTimes: activity ? activity.timesToWrite(sandbox) : timesWithoutSuspension(sandbox.status ?? {}),
-      heldUp: activity?.heldUp(sandbox),
+      blockedSuspension: activity?.blockedSuspension(sandbox),
       portShortage: portShortages.factOf(sandbox),
       unfinished: applied.unfinished,
     });

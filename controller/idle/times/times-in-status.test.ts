@@ -122,7 +122,7 @@ describe("the activity times in the status", () => {
 it("a sandbox that stays awake for its memory takes no more writes, and sleeps soon after it can be kept", async () => {
   const suspensionStrategy = { type: "Hibernate", onFailure: "StayAwake" } as const;
   await using world = new TimesWorld({}, { suspensionStrategy });
-  world.memoryRefusal = { reason: "NoProvider", message: "no node agent is installed" };
+  world.memoryRefusal = { reason: "NoProvider", message: "the controller runs without --hibernation" };
   await world.start();
   await world.pass(120);
   const { length } = world.writes;

@@ -19,7 +19,7 @@ export interface ActivityTimesKeeper {
   /** The value to write now; undefined if the written value is recent enough. */
   timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined;
   /** Whether it would sleep if an activator answered. */
-  heldUp(sandbox: Stored<Sandbox>): BlockedSuspension;
+  blockedSuspension(sandbox: Stored<Sandbox>): BlockedSuspension;
 }
 
 /** What is known of the use of one sandbox at this moment. */

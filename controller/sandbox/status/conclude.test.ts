@@ -164,8 +164,8 @@ describe("the status of an expired Sandbox", () => {
     const sandbox = aSandbox({ shutdownTime });
     const type = "ServicePortsAllocated";
     const portShortage = { type, status: "False", reason: "PortsExhausted", message: "full" } as const;
-    const heldUp = { is: "yes", reason: "ActivatorUnreachable", message: "silent" } as const;
-    const before = end({ sandbox, now: new Date(0) }, { heldUp, portShortage }).status;
+    const blockedSuspension = { is: "yes", reason: "ActivatorUnreachable", message: "silent" } as const;
+    const before = end({ sandbox, now: new Date(0) }, { blockedSuspension, portShortage }).status;
     expect(types(before)).toEqual(expect.arrayContaining(["AutoSuspensionBlocked", "ServicePortsAllocated"]));
     const { status } = end({ sandbox: withStatus(sandbox, before) }, { course });
     expect(types(status)).toEqual(["Suspended", "Ready"]);

@@ -35,7 +35,7 @@ export interface Ended {
   /** The activity times of the status; absent: they stay as written. */
   readonly activityTimes?: ActivityTimes | undefined;
   /** Whether an unresponsive activator blocks its suspension; absent: not blocked. */
-  readonly heldUp?: BlockedSuspension | undefined;
+  readonly blockedSuspension?: BlockedSuspension | undefined;
   /** Absent: each of its ports has an activator port, or needs none. */
   readonly portShortage?: PortShortageFact | undefined;
   /** Whether actions are left for the next pass; absent: none. */
@@ -86,7 +86,7 @@ function tornDown({ observed, failures, unfinished = false }: Ended): SandboxSta
 }
 
 function describeChildren(ended: Ended): SandboxStatus {
-  const { observed, clusterDomain, activityTimes, heldUp } = ended;
+  const { observed, clusterDomain, activityTimes, blockedSuspension } = ended;
   // A sandbox is Ready also if a MemoryImage could not be made. Its memory cannot be kept then, which is told when it sleeps.
   const failures = ended.failures.filter(({ action }) => partOf(action) !== "memory");
   const { sandbox, suspending } = observed;
@@ -106,7 +106,7 @@ function describeChildren(ended: Ended): SandboxStatus {
     nextSuspensionTime: times.nextSuspensionTime,
     ...(keepsService ? { service: before.service, serviceFQDN: before.serviceFQDN } : serviceNow),
     hibernation: hibernationOf({ sandbox, pod, refusal: observed.memoryRefusal, memory: observed.memory }),
-    conditions: withHeldUp(conditionsOf(seen, ended), heldUp, observed),
+    conditions: withBlockedSuspension(conditionsOf(seen, ended), blockedSuspension, observed),
     selector,
     podIPs: pod.is === "owned" ? podIps(pod.pod) : undefined,
     nodeName: pod.is === "owned" ? pod.pod.spec?.nodeName : undefined,
@@ -132,10 +132,14 @@ function conditionsOf(seen: Seen, { observed, portShortage }: Ended): readonly C
   return withCondition(conditions, readyFact(seen), at);
 }
 
-function withHeldUp(conditions: readonly Condition[], heldUp: BlockedSuspension = { is: "no" }, observed: Observed) {
-  if (heldUp.is === "unknown") return conditions;
-  if (heldUp.is === "no") return withoutCondition(conditions, "AutoSuspensionBlocked");
-  const fact = blockedFact(heldUp);
+function withBlockedSuspension(
+  conditions: readonly Condition[],
+  blockedSuspension: BlockedSuspension = { is: "no" },
+  observed: Observed,
+) {
+  if (blockedSuspension.is === "undecided") return conditions;
+  if (blockedSuspension.is === "no") return withoutCondition(conditions, "AutoSuspensionBlocked");
+  const fact = blockedFact(blockedSuspension);
   return withCondition(conditions, fact, observationOf(observed));
 }
 

@@ -10,7 +10,7 @@ import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/mem
 import type { SeenPod } from "./condition-facts.ts";
 import { hibernationOf, type SeenMemory } from "./hibernation.ts";
 
-const refusal: MemoryRefusal = { reason: "NoProvider", message: "no node agent is installed" };
+const refusal: MemoryRefusal = { reason: "NoProvider", message: "the controller runs without --hibernation" };
 const stopped: Hibernation = { state: "Stopped", ...refusal };
 const anew: Hibernation = { lastWake: { mode: "Anew", reason: "NoProvider" } };
 

@@ -29,10 +29,10 @@ it("conditions that differ are reported once each, 250 at once and then 50 a sec
 });
 
 it("a sandbox that stays awake for its memory is blocked for that reason, before all others", () => {
-  const kept = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const memoryRefusal = { reason: "NoProvider", message: "the controller runs without --hibernation" } as const;
   const times = { recheckAtMs: 1, sleepsAtMs: 1, lastMs: 0 };
-  const blocked = blockedSuspensionOf({ is: "awake", why: "", ...times, kept, rejected: "no room" });
+  const blocked = blockedSuspensionOf({ is: "awake", why: "", ...times, memoryRefusal, rejected: "no room" });
   const message =
-    "Sandbox is not suspended for inactivity, because its memory cannot be kept: no node agent is installed";
+    "Sandbox is not suspended for inactivity, because its memory cannot be kept: the controller runs without --hibernation";
   expect(blocked).toEqual({ is: "yes", reason: "MemoryNotKept", message });
 });

@@ -10,33 +10,33 @@ export type BlockedSuspension =
   /** The condition must be absent. */
   | { readonly is: "no" }
   | { readonly is: "yes"; readonly reason: BlockedReason; readonly message: string }
-  /** Unknown so far: the written condition stays. */
-  | { readonly is: "unknown" };
+  /** Too early to say: the written condition stays as it is. */
+  | { readonly is: "undecided" };
 
 /** A shorter silence is reported by the metric and the event alone: a restart takes less time. */
 const reportAfterMs = 30_000;
 
 /** The message is stable while the same activator is silent, so that it is written once. */
 export function blockedSuspensionOf(idleness: Idleness): BlockedSuspension {
-  const kept = idleness.is === "awake" ? idleness.kept : undefined;
-  if (kept) {
-    const message = `Sandbox is not suspended for inactivity, because its memory cannot be kept: ${kept.message}`;
+  const refusal = idleness.is === "awake" ? idleness.memoryRefusal : undefined;
+  if (refusal) {
+    const message = `Sandbox is not suspended for inactivity, because its memory cannot be kept: ${refusal.message}`;
     return { is: "yes", reason: "MemoryNotKept", message };
   }
   const rejected = idleness.is === "exempt" ? undefined : idleness.rejected;
   if (rejected !== undefined) return { is: "yes", reason: "AnnotationRejected", message: conditionMessage(rejected) };
-  const silent = idleness.is === "awake" ? idleness.heldUpBy : undefined;
+  const silent = idleness.is === "awake" ? idleness.blockedBy : undefined;
   if (!silent) return { is: "no" };
-  if (silent.forMs < reportAfterMs) return { is: "unknown" };
+  if (silent.forMs < reportAfterMs) return { is: "undecided" };
   const message = `Activator ${silent.by} does not respond to the controller and may proxy connections to this sandbox`;
   return { is: "yes", reason: "ActivatorUnreachable", message };
 }
 
-/** Whether the written condition differs. */
-export function isNewsOf({ status }: Sandbox, heldUp: BlockedSuspension): boolean {
+/** Whether the condition in the status differs from what it should be. */
+export function differsFromStatus({ status }: Sandbox, blocked: BlockedSuspension): boolean {
   const written = findCondition(status?.conditions, "AutoSuspensionBlocked");
-  if (heldUp.is === "unknown") return false;
-  return heldUp.is === "no" ? written !== undefined : written?.message !== heldUp.message;
+  if (blocked.is === "undecided") return false;
+  return blocked.is === "no" ? written !== undefined : written?.message !== blocked.message;
 }
 
 /** Rate limit of changes to the condition: each is a write. */

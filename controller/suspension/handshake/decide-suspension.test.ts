@@ -283,12 +283,12 @@ describe("a running sandbox whose Pod is fenced and has no seal", () => {
 });
 
 describe("a suspension of a sandbox whose memory cannot be kept", () => {
-  const memoryRefusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const memoryRefusal = { reason: "NoProvider", message: "the controller runs without --hibernation" } as const;
   const stay = { type: "Hibernate", onFailure: "StayAwake" } as const;
   const fresh = { memoryRefusal, podIsFresh: true, round: observed(answered(0, 300_000)) };
 
   it("for inactivity is called off before the seal, if the owner asked for that", () => {
-    const why = "its memory cannot be kept: no node agent is installed";
+    const why = "its memory cannot be kept: the controller runs without --hibernation";
     const called = { do: "writeRunning", why };
     expect(decide({ cause: "Inactivity", strategy: stay }, { memoryRefusal })).toEqual(called);
     expect(decide({ cause: "Inactivity", strategy: stay }, fresh)).toEqual(called);
