@@ -69,7 +69,15 @@ it("a request that waits for the first view keeps nothing for each change of its
   const held = new Set<unknown>();
   const holdDeadlines = { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) };
   const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", serviceNames: [] };
-  const deps = { clock, cluster: world.cluster, claims: noChange, holdLimits, holdDeadlines, domains, proxyTimeoutMs: 60_000 };
+  const deps = {
+    clock,
+    cluster: world.cluster,
+    claims: noChange,
+    holdLimits,
+    holdDeadlines,
+    domains,
+    proxyTimeoutMs: 60_000,
+  };
   const client = aClient();
   const spelt = { namespace: "default", name: "nova" };
   const known = new FirstView(deps as never).known(client.incoming, spelt, observer);

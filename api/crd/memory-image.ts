@@ -102,7 +102,7 @@ const status = object({
   capturedAt: described("Time at which the memory was captured.", time),
   durations: described("Durations of the parts of the capture.", durations),
   imageHash: described(
-    "SHA-256 of the description of the image, which has the hashes of all files; in hexadecimal digits.",
+    "SHA-256 of the description of the memory image, which has the hashes of all files; in hexadecimal digits.",
     { ...text, pattern: "^[0-9a-f]{64}$" },
   ),
   message: described("The reason of the phase, in full.", sentence),

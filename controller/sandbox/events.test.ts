@@ -87,8 +87,17 @@ describe("no event reports of a Sandbox", () => {
 });
 
 describe("an event about memory that is not kept", () => {
-  const hibernation = { state: "Stopped", reason: "NoProvider", message: "no node agent is installed" } as const;
-  const stays = condition("AutoSuspensionBlocked", "True", "MemoryNotKept", "no node agent is installed");
+  const hibernation = {
+    state: "Stopped",
+    reason: "NoProvider",
+    message: "the controller runs without --hibernation",
+  } as const;
+  const stays = condition(
+    "AutoSuspensionBlocked",
+    "True",
+    "MemoryNotKept",
+    "the controller runs without --hibernation",
+  );
   const silent = condition("AutoSuspensionBlocked", "True", "ActivatorUnreachable");
 
   it("reports each suspension that loses it once", () => {

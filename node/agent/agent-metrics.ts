@@ -35,7 +35,7 @@ export class AgentMetrics {
     for (const reason of [...failureReasons, ...refusalReasons]) this.#failures.inc({ reason }, 0);
     this.#bytes = new Counter({
       name: "rouse_node_captured_bytes_total",
-      help: "Size of all images that were captured on this node.",
+      help: "Size of all memory images that were captured on this node.",
       registers,
     });
     this.#evictions = countEvictions(registry);
@@ -71,7 +71,7 @@ export class AgentMetrics {
     });
     new Gauge({
       name: "rouse_node_store_bytes",
-      help: "Size of all images on this node.",
+      help: "Size of all memory images on this node.",
       registers,
       async collect() {
         this.set(await state.used());

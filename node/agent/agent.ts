@@ -46,7 +46,7 @@ const roomReasons: readonly unknown[] = ["StoreFull", "DiskFull", "NamespaceFull
 const evicted = {
   phase: "Lost",
   reason: "Evicted",
-  message: "the node needed the room for another image",
+  message: "the node needed the room for another memory image",
 } as const;
 
 /** Brings one image after the other to where the API wants it, from what is on the node and in the API alone. */

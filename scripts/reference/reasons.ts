@@ -201,7 +201,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
   AgentNotReady: "The node has no agent whose Pod is Ready.",
-  NoAnswer: "The agent of the node has not answered yet.",
+  NoAnswer: "The agent of the node has not said yet whether it can keep the memory of this Pod.",
   AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
   ContainerImageUnknown:
     "The status of the Pod does not name the image of each container by its digest, so nobody could tell later whether the image is the same.",
@@ -210,7 +210,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
   ImageLost:
     "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
-  Evicted: "The memory was kept. During the sleep its node removed it, because a newer image needed the room.",
+  Evicted: "The memory was kept. During the sleep its node removed it, because a newer memory image needed the room.",
   StrategyChanged:
     "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed it.",
   NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
@@ -220,7 +220,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
 export const lossMeanings: Meanings<LossReason> = {
   StrategyChanged: "During the sleep suspensionStrategy.type was changed from Hibernate.",
   RunChanged:
-    "What the sandbox runs has changed since the capture: image, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. It starts anew from the new template.",
+    "What the sandbox runs has changed since the capture: container images, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. It starts anew from the new template.",
   NotRecorded:
     "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
@@ -232,7 +232,7 @@ export const lossMeanings: Meanings<LossReason> = {
     "The image that a container of the captured Pod ran cannot be had any more. It starts anew from the image that its Pod template names.",
   NoSigningKey: "The controller could not read the key that permits memory to be restored; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
-  Evicted: "Its node has removed the memory, because a newer image needed the room.",
+  Evicted: "Its node has removed the memory, because a newer memory image needed the room.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
   RestoreRefused:
     "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, the Pod would run something else than the captured one, or the node found no valid signature of the controller for the Pod.",

@@ -23,7 +23,7 @@ export interface ConnectDeps {
 }
 
 const drainOverMs = 60_000;
-const memoryRefusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+const memoryRefusal = { reason: "NoProvider", message: "the controller runs without --hibernation" } as const;
 
 /**
  * How long the Pod has been sealed. Five minutes are longer than any watch lags: an activator that cannot be asked has seen

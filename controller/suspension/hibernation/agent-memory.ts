@@ -119,7 +119,10 @@ const tooOld: MemoryRefusal = {
 };
 const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read its signing key" };
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
-const noAnswer: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };
+const noAnswer: MemoryRefusal = {
+  reason: "NoAnswer",
+  message: "the node agent has not said yet whether it can keep the memory of this Pod",
+};
 const noContainerImages: MemoryRefusal = {
   reason: "ContainerImageUnknown",
   message: "the status of the Pod does not name the image of each container by its digest",

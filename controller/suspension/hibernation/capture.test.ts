@@ -5,7 +5,10 @@ import { anImage, type ImageParts } from "../../../test/support/builders/memory-
 import { captureFailure, captureOf, hasBegun } from "./capture.ts";
 import type { MemoryRefusal } from "./memory-provider.ts";
 
-const refusal: MemoryRefusal = { reason: "NoAnswer", message: "the node agent has not answered" };
+const refusal: MemoryRefusal = {
+  reason: "NoAnswer",
+  message: "the node agent has not said yet whether it can keep the memory of this Pod",
+};
 const stage = "Capture";
 const givenUp = { annotations: { [givenUpAnnotation]: "AgentSilent" } };
 const of = (parts: ImageParts, why?: MemoryRefusal, waitedMs = 0) =>

@@ -40,7 +40,7 @@ export function captureFailure(image: MemoryImage): MemoryRefusal | undefined {
     return { reason: "AgentSilent", message: "the node agent did not end the capture in time" };
   }
   const { phase, reason, message } = image.status ?? {};
-  if (isEvicted(image)) return { reason: "Evicted", message: "the node needed the room for another memory" };
+  if (isEvicted(image)) return { reason: "Evicted", message: "the node needed the room for another memory image" };
   if (phase === "Lost") return { reason: "ImageLost", message: said("the node has lost the memory", reason, message) };
   if (phase !== "Failed") return undefined;
   return { reason: "CaptureFailed", message: said("the capture failed", reason, message) };

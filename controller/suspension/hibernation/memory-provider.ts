@@ -60,5 +60,5 @@ export interface MemoryProvider {
 
 /** The provider of a cluster without hibernation. */
 export const noProvider: MemoryProvider = {
-  preflight: () => ({ reason: "NoProvider", message: "no node agent is installed" }),
+  preflight: () => ({ reason: "NoProvider", message: "the controller runs without --hibernation" }),
 };

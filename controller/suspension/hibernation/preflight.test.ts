@@ -9,8 +9,8 @@ const plain: PodSpec = { containers: [] };
 const from = (spec: PodSpec) => ({ podTemplate: { spec } });
 const pod = (spec: PodSpec) => ({ metadata: { name: "nova" }, spec });
 
-it("a preflight says that no node agent is installed, as long as there is none", () => {
-  const refusal = { reason: "NoProvider", message: "no node agent is installed" };
+it("a preflight says that the controller runs without --hibernation", () => {
+  const refusal = { reason: "NoProvider", message: "the controller runs without --hibernation" };
   expect(preflight(from(gvisor), pod(gvisor), noProvider)).toEqual(refusal);
   expect(preflight(from(gvisor), undefined, noProvider)).toEqual(refusal);
   expect(preflight(from(gvisor), pod(gvisor), able)).toBeUndefined();
@@ -19,7 +19,8 @@ it("a preflight says that no node agent is installed, as long as there is none",
 it("a preflight begins with what the owner can change, and says the rest too", () => {
   expect(preflight(from({ ...plain, hostNetwork: true }), undefined, noProvider)).toEqual({
     reason: "RuntimeClassNotSet",
-    message: "runtimeClassName of the Pod is not set; the Pod uses the network of its node; no node agent is installed",
+    message:
+      "runtimeClassName of the Pod is not set; the Pod uses the network of its node; the controller runs without --hibernation",
   });
 });
 

@@ -5,7 +5,7 @@ import { refusalToSleep } from "./strategy.ts";
 const hibernate = { type: "Hibernate" } as const;
 
 it("a refusal keeps a sandbox awake only with onFailure StayAwake", () => {
-  const refusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const refusal = { reason: "NoProvider", message: "the controller runs without --hibernation" } as const;
   const withFailure = (onFailure?: "Stop" | "StayAwake") =>
     aSandbox({ suspensionStrategy: { ...hibernate, ...(onFailure && { onFailure }) } });
   expect(refusalToSleep(withFailure("StayAwake"), refusal)).toBe(refusal);

@@ -28,7 +28,12 @@ export function conclude(observed: Observed): MemoryImageStatus | undefined {
     if (disk.image || disk.marks.length > 0) return undefined;
     // The memory may be on a disk that is not mounted.
     if (status.storeID !== undefined && !standsFor(observed.store, status.storeID)) return undefined;
-    return { ...status, phase: "Lost", reason: "ImageMissing", message: "the node does not have the image any more" };
+    return {
+      ...status,
+      phase: "Lost",
+      reason: "ImageMissing",
+      message: "the memory image is not on the node any more",
+    };
   }
   if (disk.image?.podUID === memoryImage.spec.podUID) return captured(observed, status);
   if (stage === "Capture") return concludeCapture(observed, status);

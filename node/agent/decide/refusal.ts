@@ -48,14 +48,14 @@ export function refusalOf(observed: Observed): Refusal | undefined {
 
 function refusalOfPod({ key, memoryImage, nodeName, pod, podUID }: Observed): Refusal | undefined {
   if (!isDnsLabel(key.image) || !isUid(podUID ?? "")) {
-    return { reason: "InvalidName", message: "the name of the image or the UID of the Pod is malformed" };
+    return { reason: "InvalidName", message: "the name of the memory image or the UID of the Pod is malformed" };
   }
   if (!pod) return { reason: "PodNotFound", message: "this node has no Pod of that UID" };
   if (isEnding(pod)) return { reason: "PodEnding", message: "the Pod is being deleted" };
   const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller);
   const isOfSandbox = owner?.uid === memoryImage?.spec.sandboxUID;
   if (!isOfSandbox || pod.metadata.name !== key.pod || pod.spec?.nodeName !== nodeName) {
-    return { reason: "ForeignPod", message: "the Pod does not belong to the Sandbox of this image" };
+    return { reason: "ForeignPod", message: "the Pod does not belong to the Sandbox of this memory image" };
   }
   if (pod.status?.phase !== "Running") return { reason: "PodNotRunning", message: "the Pod does not run" };
   return undefined;
@@ -75,7 +75,7 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
   }
   if (observed.isKilled) return { reason: "ContainerEnding", message: "a container of the Pod was told to end" };
-  if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another image" };
+  if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another memory image" };
   if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };
   if (!observed.hasPublicKeys) {
     return { reason: "NoPublicKey", message: "this node does not know the public key of the controller yet" };
@@ -119,7 +119,7 @@ function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): 
   const spare = memoryImage?.spec.stage === "Capture" ? [] : evictable;
   const { store, disk, namespace } = shortageOf(observed);
   if (store > bytesOf(spare)) {
-    return { reason: "StoreFull", message: "the images of this node would take more than --max-store-bytes" };
+    return { reason: "StoreFull", message: "the memory images of this node would take more than --max-store-bytes" };
   }
   if (disk > bytesOf(spare)) {
     return {
@@ -130,7 +130,7 @@ function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): 
   if (namespace > bytesOf(ofNamespace(spare, key.namespace))) {
     return {
       reason: "NamespaceFull",
-      message: "the images of this namespace would take more of this node than --max-namespace-percent",
+      message: "the memory images of this namespace would take more of this node than --max-namespace-percent",
     };
   }
   return undefined;

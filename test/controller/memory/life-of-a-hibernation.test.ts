@@ -13,8 +13,8 @@ const stay = { ...hibernate, onFailure: "StayAwake" } as const;
 const gvisor = {
   spec: { containers: [{ name: "main", image: "busybox" }], nodeName: "node-1", runtimeClassName: "gvisor" },
 };
-const noAgent = "no node agent is installed";
-const stopped = { state: "Stopped", reason: "NoProvider", message: noAgent };
+const noHibernation = "the controller runs without --hibernation";
+const stopped = { state: "Stopped", reason: "NoProvider", message: noHibernation };
 const anew = { lastWake: { mode: "Anew", reason: "NoProvider" } };
 
 const refusals = (text: string, reason: string, result: string) =>
@@ -31,7 +31,7 @@ describe("a sandbox that is to hibernate, where nothing can keep memory", () => 
     const asleep = await lab.untilAsleep();
     expect(causeOf(asleep)).toBe("Inactivity");
     expect(asleep.status?.hibernation).toEqual(stopped);
-    const lost = `Sandbox is suspended without its memory: ${noAgent}`;
+    const lost = `Sandbox is suspended without its memory: ${noHibernation}`;
     await notes(lab, "MemoryNotKept", [lost]);
     expect(refusals(await controller.metrics(), "NoProvider", "Stopped")).toBe(1);
 
@@ -73,7 +73,7 @@ describe("a sandbox that is to hibernate, where nothing can keep memory", () => 
     expect((await lab.untilAsleep()).status?.hibernation).toEqual({
       state: "Stopped",
       reason: "RuntimeClassNotSet",
-      message: `runtimeClassName of the Pod is not set; ${noAgent}`,
+      message: `runtimeClassName of the Pod is not set; ${noHibernation}`,
     });
     expect(refusals(await controller.metrics(), "RuntimeClassNotSet", "Stopped")).toBe(1);
   });
@@ -85,7 +85,7 @@ describe("a sandbox that would rather stay awake than lose its memory", () => {
     await using controller = await lab.startController();
     await lab.create({ autoSuspension, suspensionStrategy: stay, podTemplate: gvisor });
     const pod = await lab.untilReady();
-    const message = `Sandbox is not suspended for inactivity, because its memory cannot be kept: ${noAgent}`;
+    const message = `Sandbox is not suspended for inactivity, because its memory cannot be kept: ${noHibernation}`;
     const blocked = { status: "True", reason: "MemoryNotKept", message };
     await vi.waitFor(async () => {
       const { status } = await lab.sandbox();
@@ -115,7 +115,7 @@ describe("a sandbox that would rather stay awake than lose its memory", () => {
     };
     await lab.create({ autoSuspension, podTemplate: gvisor });
     const pod = await lab.untilReady();
-    await notes(lab, "SuspensionCancelled", [`suspension cancelled: its memory cannot be kept: ${noAgent}`]);
+    await notes(lab, "SuspensionCancelled", [`suspension cancelled: its memory cannot be kept: ${noHibernation}`]);
     expect(lab.activator.questions).toEqual(["observed"]);
     expect((await lab.pod())?.metadata.uid).toBe(pod.metadata.uid);
   });

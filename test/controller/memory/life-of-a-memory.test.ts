@@ -125,7 +125,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
 
   it.each([
     ["loses the memory", "ImageMissing", "ImageLost", "the node has lost the memory: ImageMissing"],
-    ["needs the room of the memory", "Evicted", "Evicted", "the node needed the room for another memory"],
+    ["needs the room of the memory", "Evicted", "Evicted", "the node needed the room for another memory image"],
   ])("tells at once if its node %s during its sleep", async (_, said, reason, message) => {
     await using running = await openRunning();
     const { lab, pod } = running;
