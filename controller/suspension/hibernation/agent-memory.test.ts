@@ -39,7 +39,7 @@ it("the answer of an agent is that about this very Pod, and nothing is waited fo
   expect(answered({ preflight: { capturable: true } })).toBeUndefined();
   expect(answered({ preflight: { capturable: false, reason: "DiskFull" } })).toEqual({
     reason: "AgentRefused",
-    message: "the node agent cannot capture it: DiskFull",
+    message: "the node agent cannot capture the Pod: DiskFull",
   });
   const { memory } = openMemory([]);
   expect(memory.preflight(pod)).toMatchObject({ reason: "NoAnswer" });
@@ -71,7 +71,7 @@ it("the answer of an agent counts only while its node has one that is ready", ()
 it("without a key nothing is kept or restored", () => {
   const answered = [image("Preflight", { preflight: { capturable: true } })];
   const { memory } = openMemory(answered, ["node-1"], false);
-  const message = "the controller cannot read its signing key";
+  const message = "the controller cannot read or make its signing key";
   expect(memory.preflight(pod)).toEqual({ reason: "NoSigningKey", message });
   expect(memory.seen(sandbox, [pod]).canSign).toBe(false);
   expect(openMemory(answered).memory.seen(sandbox, [pod]).canSign).toBe(true);

@@ -65,7 +65,10 @@ export class AgentMemory implements MemoryProvider, Disposable {
     const answer = image?.spec.podUID === metadata.uid ? image.status?.preflight : undefined;
     if (!answer) return noAnswer;
     if (answer.capturable) return containerImagesOf(pod) ? undefined : noContainerImages;
-    return { reason: "AgentRefused", message: said("the node agent cannot capture it", answer.reason, answer.message) };
+    return {
+      reason: "AgentRefused",
+      message: said("the node agent cannot capture the Pod", answer.reason, answer.message),
+    };
   }
 
   seen(sandbox: Stored<Sandbox>, pods: readonly Stored<Pod>[]): SeenImages {
@@ -117,7 +120,7 @@ const tooOld: MemoryRefusal = {
   reason: "PodTooOld",
   message: "the Pod was created before the sandbox was to hibernate, or before hibernation was enabled",
 };
-const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read its signing key" };
+const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read or make its signing key" };
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = {
   reason: "NoAnswer",

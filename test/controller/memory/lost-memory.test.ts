@@ -53,7 +53,7 @@ describe("a capture that leaves no memory", () => {
     expect((await lab.untilAsleep()).status?.hibernation).toMatchObject({
       state: "Stopped",
       reason: "AgentRefused",
-      message: "the node agent cannot capture it: NotOurGvisor: the runtime is not gVisor",
+      message: "the node agent cannot capture the Pod: NotOurGvisor: the runtime is not gVisor",
     });
     agent.preflight = undefined;
     await lab.change({ operatingMode: "Running" });
@@ -154,7 +154,7 @@ it("a controller that cannot read its key goes on without memory, says so, and k
   await untilTold(lab, { lastWake: { mode: "Anew", reason: "NoSigningKey" } });
   await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
   await lab.change({ operatingMode: "Suspended" });
-  const message = "the controller cannot read its signing key";
+  const message = "the controller cannot read or make its signing key";
   const told = { state: "Stopped", reason: "NoSigningKey", message };
   expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(told);
   expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(0);
