@@ -52,7 +52,7 @@ it("a Pod that goes on from memory names each image by its content, and pulls no
   expect(withImages({ containers, hostname: "nova" }, images)).toEqual({
     containers: [
       { name: "main", image: `worker@${digest}`, imagePullPolicy: "Always", command: ["run"] },
-      { name: "constructor", image: digest, imagePullPolicy: "IfNotPresent" },
+      { name: "constructor", image: digest, imagePullPolicy: "Never" },
     ],
     hostname: "nova",
   });

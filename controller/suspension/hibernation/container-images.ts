@@ -31,11 +31,11 @@ export function withImages(spec: PodSpec, images: readonly ContainerImage[]): Po
   return containers.length === spec.containers.length ? { ...spec, containers } : undefined;
 }
 
-/** A digest alone names no registry, so it cannot be pulled. */
+/** A digest alone names no registry: a pull would ask a registry for an image of that name. */
 const named = (container: Container, image: string): Container => ({
   ...container,
   image,
-  ...(isDigestAlone(image) && { imagePullPolicy: "IfNotPresent" }),
+  ...(isDigestAlone(image) && { imagePullPolicy: "Never" }),
 });
 
 /** What the kubelet says of a container whose image it has not got. */

@@ -101,7 +101,7 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
   it("names its images as the captured Pod ran them, and keeps the hash of what the template says", () => {
     const containerImages = [{ name: "main", image: `sha256:${"b".repeat(64)}` }];
     const { pod: next } = nextPodOf(sandboxOf(), pod(), seen(captured({ spec: { containerImages } })));
-    expect(next.spec?.containers).toEqual([{ ...containerImages[0], imagePullPolicy: "IfNotPresent" }]);
+    expect(next.spec?.containers).toEqual([{ ...containerImages[0], imagePullPolicy: "Never" }]);
     expect(next.metadata.annotations).toMatchObject({ [runHashAnnotation]: runHash });
   });
 
