@@ -199,7 +199,7 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     far.on("error", () => {}); // it is cut off as well
     sendAll(far, numbered(20 * megabyte, 4), 100_000);
     await stalled(far);
-    endRelay(outgoing, incoming, clock);
+    endRelay(outgoing, incoming, clock, "grace");
     near.write("x");
     await eventually(() => incoming.bytesRead === 1);
     expect(incoming.destroyed).toBe(false);

@@ -134,7 +134,7 @@ export function endWhenQuiet(one: WireSocket, other: WireSocket, { up, down }: R
   const limitMs = clock.ticksMs() + closeGraceMs;
   const check = () => {
     const nowMs = clock.ticksMs();
-    if (!up.hasDropped && up.isQuiet(nowMs) && down.isQuiet(nowMs)) endRelay(one, other, clock);
+    if (!up.hasDropped && up.isQuiet(nowMs) && down.isQuiet(nowMs)) endRelay(one, other, clock, "untilTaken");
     else if (up.hasDropped || nowMs >= limitMs) {
       one.reset();
       other.reset();
@@ -153,16 +153,19 @@ export function resetUnlessEnded(one: WireSocket, other: WireSocket, clock: Cloc
 }
 
 /**
- * Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. If the sandbox has ended its
- * side, its client may be slow to take what is left: that needs no Pod, so only the limits of the tunnel end it.
+ * How long a client may be slow to take what is left once the sandbox has ended its side. That needs no Pod: while the limits of the
+ * tunnel still watch the client, it may be until they end it. At such a limit it is the grace alone.
  */
-export function endRelay(sandbox: WireSocket, client: WireSocket, clock: Clock): void {
+export type Patience = "untilTaken" | "grace";
+
+/** Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. */
+export function endRelay(sandbox: WireSocket, client: WireSocket, clock: Clock, patience: Patience): void {
   sandbox.end();
   client.end();
   const end = () => {
     if (!sandbox.destroyed) cutOff(sandbox, client);
     const isTaking = sandbox.readableEnded && client.writableLength > 0 && !client.destroyed && !client.errored;
-    if (isTaking) clock.after(closeGraceMs, end);
+    if (isTaking && patience === "untilTaken") clock.after(closeGraceMs, end);
     else cutOff(client, sandbox);
   };
   clock.after(closeGraceMs, end);

@@ -42,6 +42,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly refusals: readonly string[];
   /** The connections of the last proxied request. */
   readonly sockets: { readonly client: WireSocket; readonly sandbox: WireSocket } | undefined;
+  /** The sandbox's connection of the last proxied request, over any protocol. */
+  readonly upstream: WireSocket | undefined;
   /** Connections for calls of gRPC. */
   readonly sessions: number;
   /** Read buffers that sockets use. */
@@ -131,6 +133,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   };
   let begun = 0;
   let sockets: ProxyPath["sockets"];
+  let upstreamSocket: ProxyPath["upstream"];
   const serve = async <I extends Exchange | StreamExchange>(exchange: I, proxy: ProxyRequest<I>) => {
     begun += 1;
     exchange.onEnded((ended) => ends.push(ended));
@@ -148,6 +151,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
       const connecting = exchange.head.grpc ? callConnector : connector;
       const idle = connecting.idle(target, exchange.head);
       const upstream = idle ?? (await connecting.connect(target, exchange.head, { signal: gone.signal }));
+      upstreamSocket = upstream.socket;
       const byHost = exchange.head.host !== "";
       if ("connection" in exchange) sockets = { client: exchange.connection.socket, sandbox: upstream.socket };
       await proxy(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
@@ -210,6 +214,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     },
     get sockets() {
       return sockets;
+    },
+    get upstream() {
+      return upstreamSocket;
     },
     get sessions() {
       return sessions.size;

@@ -6,7 +6,14 @@ import { startedLine } from "../../headers/started-header.ts";
 import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { ownCopy } from "../../socket/read-place.ts";
-import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
+import {
+  endRelay,
+  endWhenQuiet,
+  type Patience,
+  type RelayListener,
+  RelaySide,
+  resetUnlessEnded,
+} from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
@@ -33,23 +40,23 @@ export function startTunnel(
   exchange.begin(head.status, true);
   const frames = isWebSocket(head) ? { up: new WebSocketFrames(), down: new WebSocketFrames() } : undefined;
   let [leaving, closing] = [false, false];
-  const endGracefully = () => {
+  const end = (patience: Patience) => {
     leaving = true;
     // Within a frame it would be read as a part of that frame.
     if (!frames || frames.down.isInFrame || !client.writable) return false;
     if (frames.down.mayInsert) client.write(goingAway);
     else if (!closing) return false; // the sandbox has said its last, and ends it
-    endRelay(pod.socket, client, clock);
+    endRelay(pod.socket, client, clock, patience);
     return true;
   };
-  const { ahead, ended, place } = connection.handOver(endGracefully);
+  const { ahead, ended, place } = connection.handOver(() => end("grace"));
   const listener = onOpen?.({
     close() {
       closing = true;
       if (!frames) return endWhenQuiet(pod.socket, client, { up, down }, clock);
       up.drop();
-      if (endGracefully()) return;
-      if (pod.socket.readableEnded) endRelay(pod.socket, client, clock);
+      if (end("untilTaken")) return;
+      if (pod.socket.readableEnded) endRelay(pod.socket, client, clock, "untilTaken");
       else resetUnlessEnded(pod.socket, client, clock);
     },
   });
@@ -58,7 +65,8 @@ export function startTunnel(
   };
   const sandboxSent = (length: number, bytes: Buffer) => {
     exchange.bytesOut += length;
-    if (leaving) queueMicrotask(() => runGuarded("pod-connection", endGracefully)); // after these bytes are written
+    // After these bytes are written.
+    if (leaving) queueMicrotask(() => runGuarded("pod-connection", () => end(closing ? "untilTaken" : "grace")));
     const before = frames?.down.dataFrames;
     if ((frames ? !frames.down.sawData(bytes, length) : length === 0) || closing) return;
     // The rest of a frame that began before answers nothing.

@@ -2,6 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { Watched } from "../../sweep.ts";
+import { closeOnceEnded } from "../close-once-ended.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamHost } from "./stream-host.ts";
 
@@ -15,34 +16,47 @@ type TailHost = Pick<StreamHost, "sweep" | "nowMs" | "keepAliveTimeoutMs" | "str
 /** The number of such responses for each connection. */
 const unread = new WeakMap<object, number>();
 
+export interface WrittenAnswer {
+  /** The activator itself wrote it. */
+  readonly isOwn: boolean;
+}
+
 /** The rest of a response that is written, and that its client still has to take. A client that takes nothing is reset. */
 export class AnswerTail implements Watched {
   sweepIndex = -1;
   readonly #stream: ServerHttp2Stream;
   readonly #host: TailHost;
-  readonly #isOwn: boolean;
+  readonly #answer: WrittenAnswer;
   readonly #stall = new StallWatch();
+  #idleMs = 0;
 
-  /** `isOwn`: the activator itself wrote the response. */
-  constructor(stream: ServerHttp2Stream, host: TailHost, isOwn: boolean) {
+  constructor(stream: ServerHttp2Stream, host: TailHost, answer: WrittenAnswer) {
     this.#stream = stream;
     this.#host = host;
-    this.#isOwn = isOwn;
+    this.#answer = answer;
   }
 
   watch(): void {
     const { session, destroyed } = this.#stream;
+    const { isOwn } = this.#answer;
     if (destroyed) return;
-    const others = this.#isOwn && session ? count(session, 1) - 1 : 0;
-    this.#stall.limit(this.#limitMs(others), this.#host.nowMs());
+    const others = isOwn && session ? count(session, 1) - 1 : 0;
+    this.#idleMs = this.#limitMs(others);
+    this.#stall.limit(this.#idleMs, this.#host.nowMs());
     this.#host.sweep.add(this);
     this.#stream.once(
       "close",
       guarded("http-front", () => {
         this.#host.sweep.remove(this);
-        if (this.#isOwn && session) count(session, -1);
+        if (isOwn && session) count(session, -1);
       }),
     );
+  }
+
+  /** Nothing more of the request is wanted. */
+  closeOnceEnded(): void {
+    const { sweep } = this.#host;
+    closeOnceEnded(this.#stream, { sweep, nowMs: this.#host.nowMs(), idleMs: this.#idleMs });
   }
 
   check(nowMs: number): void {
@@ -52,7 +66,7 @@ export class AnswerTail implements Watched {
   /** 0: unlimited. The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter. */
   #limitMs(others: number): number {
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
-    if (!this.#isOwn) return streamIdleMs;
+    if (!this.#answer.isOwn) return streamIdleMs;
     if (others < unreadMax) return keepAliveTimeoutMs;
     return keepAliveTimeoutMs > 0 ? Math.min(keepAliveTimeoutMs, crowdedMs) : crowdedMs;
   }

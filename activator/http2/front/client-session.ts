@@ -10,7 +10,6 @@ import { holdDescriptor } from "../../socket/open-sockets.ts";
 import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
-import { closeOnceEnded } from "../close-once-ended.ts";
 import { ControlFrames } from "../control-frames.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
@@ -181,8 +180,9 @@ export class ClientSession implements Watched {
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     respondAsIs(stream, [":status", String(status), ...fields], { endStream: isHead });
     if (!isHead) stream.end(body);
-    closeOnceEnded(stream, this.#host.sweep);
-    new AnswerTail(stream, this.#host, true).watch();
+    const tail = new AnswerTail(stream, this.#host, { isOwn: true });
+    tail.watch();
+    tail.closeOnceEnded();
   }
 
   #streamClosed(stream: ServerHttp2Stream): void {

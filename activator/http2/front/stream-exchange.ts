@@ -4,7 +4,6 @@ import { toResponse } from "../../failures/error-response.ts";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
-import { closeOnceEnded } from "../close-once-ended.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { valuesByName } from "./field-lines.ts";
@@ -57,6 +56,8 @@ export class StreamExchange implements Incoming {
   #isUploading = false;
   /** The response is written, but its trailers, perhaps none, have yet to end the stream. */
   #awaitsTrailers = false;
+  /** Set once the response is written. */
+  #tail: AnswerTail | undefined;
   #grpcStatus: string | undefined;
   #ended: Ended | undefined;
   readonly #onEnded: ((ended: Ended) => void)[] = [];
@@ -172,7 +173,7 @@ export class StreamExchange implements Incoming {
     const { stream } = this;
     this.#awaitsTrailers = false;
     stream.sendTrailers(valuesByName(trailers));
-    if (this.#isOverForClient) closeOnceEnded(stream, this.#host.sweep);
+    if (this.#isOverForClient) this.#tail?.closeOnceEnded();
   }
 
   /** The response is written. What the client still sends of the request is not read. */
@@ -184,9 +185,9 @@ export class StreamExchange implements Incoming {
   /** Nothing more of the request goes to the sandbox. */
   uploaded(): void {
     this.#isUploading = false;
-    const { stream, body } = this;
+    const { body } = this;
     body.discard();
-    if (!body.complete && !this.#awaitsTrailers) closeOnceEnded(stream, this.#host.sweep);
+    if (!body.complete && !this.#awaitsTrailers) this.#tail?.closeOnceEnded();
     if (this.#isDelivering) this.#conclude();
   }
 
@@ -199,7 +200,8 @@ export class StreamExchange implements Incoming {
   finishDownload(): void {
     this.#responded = true;
     this.#isUploading = true;
-    new AnswerTail(this.stream, this.#host, this.#isOwnResponse).watch();
+    this.#tail = new AnswerTail(this.stream, this.#host, { isOwn: this.#isOwnResponse });
+    this.#tail.watch();
   }
 
   onEnded(listener: (ended: Ended) => void): void {

@@ -268,7 +268,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     const { tunnelIdleMs, tunnelLifetimeMs: totalMs, clock, sweep } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
     this.#limits.total(totalMs, clock.ticksMs());
-    this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, sweep, ...this.#how });
+    this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, sweep, tunnelIdleMs, ...this.#how });
     this.#tunnel.start(head, early);
   }
 

@@ -9,6 +9,7 @@ import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
 import { isBehind } from "../../socket/queue.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
+import type { Patience } from "../../socket/relay.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { closeOnceEnded, isEnded } from "../close-once-ended.ts";
@@ -20,6 +21,8 @@ import { responseFields } from "./response-fields.ts";
 export interface StreamTunnelOptions extends ResponseRules {
   readonly clock: Clock;
   readonly sweep: Sweep;
+  /** The maximum time without data, in milliseconds; 0: unlimited. */
+  readonly tunnelIdleMs: number;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
 }
 
@@ -81,8 +84,12 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     );
   }
 
-  /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
   endGracefully(): boolean {
+    return this.#end("grace");
+  }
+
+  /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
+  #end(patience: Patience): boolean {
     this.#leaving = true;
     const { stream, out } = this.#exchange;
     // Within a frame it would be read as a part of that frame.
@@ -91,7 +98,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     else if (!this.#closing) return false; // the sandbox has said its last, and ends it
     out.end();
     this.#sandbox.end();
-    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
+    this.#cutOffLater(patience);
     return true;
   }
 
@@ -163,7 +170,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#listener?.sandboxEnded(); // what its client still takes needs no Pod
     const { stream } = this.#exchange;
     if (!this.#sandboxEnded) cutStream(stream);
-    else if (!this.#clientEnded) closeOnceEnded(stream, this.#options.sweep);
+    else if (!this.#clientEnded) this.#closeOnceEnded();
     this.#exchange.delivered();
   }
 
@@ -172,32 +179,43 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     const sawData = this.#down.sawData(bytes, length);
     this.#exchange.bytesOut += length;
     this.#exchange.out.writeCopy(bytes.subarray(0, length));
-    if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.endGracefully()));
+    if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.#endAgain()));
     if (!sawData || this.#closing) return;
     // The rest of a frame that began before answers nothing.
     if (this.#down.dataFrames === before) this.#listener?.moved();
     else this.#listener?.sandboxSpoke();
   }
 
-  #close(): void {
-    this.#closing = true;
-    if (this.endGracefully()) return;
-    if (!this.#sandboxEnded) return this.#resetUnlessEnded();
-    this.#sandbox.end();
-    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
+  /** The sandbox may have ended a frame. */
+  #endAgain(): void {
+    this.#end(this.#closing ? "untilTaken" : "grace");
   }
 
-  /**
-   * A cut stream must not pass for complete. If the sandbox has ended its side, its client may be slow to take what is left: that needs
-   * no Pod, so only the limits of the tunnel end it.
-   */
-  #cutOff(): void {
+  #close(): void {
+    this.#closing = true;
+    if (this.#end("untilTaken")) return;
+    if (!this.#sandboxEnded) return this.#resetUnlessEnded();
+    this.#sandbox.end();
+    this.#cutOffLater("untilTaken");
+  }
+
+  #cutOffLater(patience: Patience): void {
+    this.#options.clock.after(closeGraceMs, () => this.#cutOff(patience));
+  }
+
+  /** A cut stream must not pass for complete. */
+  #cutOff(patience: Patience): void {
     const { stream } = this.#exchange;
     if (this.#sandbox.writableLength > 0 || !this.#sandbox.readableEnded) this.#sandbox.reset();
     else this.#sandbox.destroy();
-    if (this.#sandboxEnded) closeOnceEnded(stream, this.#options.sweep);
+    if (this.#sandboxEnded && patience === "untilTaken") this.#closeOnceEnded();
     else if (isEnded(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
     else cutStream(stream);
+  }
+
+  #closeOnceEnded(): void {
+    const { sweep, clock, tunnelIdleMs: idleMs } = this.#options;
+    closeOnceEnded(this.#exchange.stream, { sweep, nowMs: clock.ticksMs(), idleMs });
   }
 
   #resetUnlessEnded(): void {
