@@ -2,7 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { Watched } from "../../sweep.ts";
-import { closeOnceEnded } from "../close-once-ended.ts";
+import { closeOnceEnded, isEnded } from "../close-once-ended.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamHost } from "./stream-host.ts";
 
@@ -19,9 +19,14 @@ const unread = new WeakMap<object, number>();
 export interface WrittenAnswer {
   /** The activator itself wrote it. */
   readonly isOwn: boolean;
+  /** Whether the rest of the request still goes to the sandbox, and has limits of its own. Absent: it does not. */
+  isUploading?(): boolean;
 }
 
-/** The rest of a response that is written, and that its client still has to take. A client that takes nothing is reset. */
+/**
+ * The rest of a response that is written, and that its client still has to take. A client that takes nothing is reset. It watches the
+ * stream until that is closed, but once the client has everything, nothing can move while its upload goes on: then no time counts.
+ */
 export class AnswerTail implements Watched {
   sweepIndex = -1;
   readonly #stream: ServerHttp2Stream;
@@ -60,7 +65,8 @@ export class AnswerTail implements Watched {
   }
 
   check(nowMs: number): void {
-    if (this.#stall.isStalled(this.#stream.bufferSize, nowMs)) cutStream(this.#stream);
+    if (this.#answer.isUploading?.() && isEnded(this.#stream)) this.#stall.limit(this.#idleMs, nowMs);
+    else if (this.#stall.isStalled(this.#stream.bufferSize, nowMs)) cutStream(this.#stream);
   }
 
   /** 0: unlimited. The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter. */

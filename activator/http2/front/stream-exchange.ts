@@ -200,7 +200,10 @@ export class StreamExchange implements Incoming {
   finishDownload(): void {
     this.#responded = true;
     this.#isUploading = true;
-    this.#tail = new AnswerTail(this.stream, this.#host, { isOwn: this.#isOwnResponse });
+    this.#tail = new AnswerTail(this.stream, this.#host, {
+      isOwn: this.#isOwnResponse,
+      isUploading: () => this.#isUploading,
+    });
     this.#tail.watch();
   }
 

@@ -41,7 +41,7 @@ async function openWorld(
 const post = { ":method": "POST", "content-length": String(size) };
 
 /** Opens a stream, and resolves once it has the head of the response. */
-async function asked({ client }: Awaited<ReturnType<typeof openWorld>>, headers = post) {
+async function asked({ client }: Awaited<ReturnType<typeof openWorld>>, headers: Record<string, string> = post) {
   const stream = client.open(headers);
   const answered = answerOf(stream);
   const heard = { head: false };
@@ -116,6 +116,40 @@ describe("over HTTP/2, a sandbox that answers first gets the rest of the request
     stream.write("x");
     expect(await answered).toMatchObject({ status: 413, body: "ok", code: constants.NGHTTP2_NO_ERROR });
     await eventually(() => world.path.ends.length === 1);
+  });
+});
+
+describe("over HTTP/2, the rest of a request after its complete response", () => {
+  const times = { streamIdleMs: 4_000, proxyTimeoutMs: 20_000 };
+  const open = { ":method": "POST" };
+
+  it("is not cut while it moves, whatever a pause in a response may last", async () => {
+    const clock = new FakeClock();
+    await using world = await openWorld(() => {}, { ...times, clock });
+    const { stream, answered } = await asked(world, open);
+    await eventually(() => stream.readableEnded);
+    for (let count = 1; count <= 10; count += 1) {
+      stream.write(`<${count}>`);
+      await eventually(() => world.got.text.includes(`<${count}>`));
+      await clock.advance(3_000);
+    }
+    stream.end();
+    expect(await answered).toMatchObject({ status: 202, body: "ok", code: constants.NGHTTP2_NO_ERROR });
+    await eventually(() => world.got.text.endsWith("0\r\n\r\n"));
+    expect(world.path.ends).toHaveLength(1);
+  });
+
+  it("is over after the limit for a pause in a request", async () => {
+    const clock = new FakeClock();
+    await using world = await openWorld(() => {}, { ...times, clock });
+    const { stream, answered } = await asked(world, open);
+    stream.write("<1>");
+    await eventually(() => stream.readableEnded && world.got.text.includes("<1>"));
+    await clock.advance(19_000);
+    expect(stream.closed).toBe(false);
+    await clock.advance(1_500);
+    expect(await answered).toMatchObject({ status: 202, body: "ok", code: constants.NGHTTP2_NO_ERROR });
+    await eventually(() => world.path.ends.length === 1 && world.got.ended === 1);
   });
 });
 
