@@ -48,7 +48,7 @@ export interface Informers extends SandboxInformers, Running {
     Sandbox,
     "pool" | "controllerUid" | "uid" | "templateHash" | "volumeClaim" | "childName"
   >;
-  readonly pods: Informer<Pod, "sandboxHash" | "templateHash" | "address">;
+  readonly pods: Informer<Pod, "trackedOwner" | "templateHash" | "address">;
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;

@@ -24,7 +24,7 @@ export interface SandboxWriters {
   readonly client: KubeClient;
   readonly creations: Creations;
   readonly sandboxes: OwnWrites<Sandbox>;
-  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  readonly pods: OwnWrites<Pod, "trackedOwner">;
   readonly services: OwnWrites<Service>;
   readonly claims: OwnWrites<PersistentVolumeClaim>;
   /** Absent: nothing captures memory here, and no action names an image. */

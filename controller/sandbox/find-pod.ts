@@ -26,10 +26,10 @@ export const ownedPods = ({ sandbox, pods }: Pick<Observed, "sandbox" | "pods">)
  * more than one, a person must choose. If it controls none, the Pod is the one that the annotation names, else the one
  * with the sandbox's name, whatever its owner.
  */
-export function findPod(observed: Pick<Observed, "sandbox" | "pods">): FoundPod {
-  const { sandbox, pods } = observed;
+export function findPod(observed: Pick<Observed, "sandbox" | "pods" | "moreOwnPods">): FoundPod {
+  const { sandbox, pods, moreOwnPods = 0 } = observed;
   const owned = ownedPods(observed);
-  if (owned.length > 1) return { found: "several", count: owned.length };
+  if (owned.length > 1) return { found: "several", count: owned.length + moreOwnPods };
   const named = (name: string) => pods.find((pod) => pod.metadata.name === name);
   const pod = owned[0] ?? named(recordedPodName(sandbox)) ?? named(sandbox.metadata.name);
   return pod ? { found: ownershipOf(pod, sandbox), pod } : { found: "none" };

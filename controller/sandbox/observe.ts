@@ -1,11 +1,12 @@
 import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
-import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { controllerOf, keyFor, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { sandboxNameHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { View } from "../own-writes.ts";
+import { ownershipOf } from "../ownership.ts";
 import type { MemoryProvider, MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
 import { preflight } from "../suspension/hibernation/preflight.ts";
 import { isToHibernate } from "../suspension/hibernation/strategy.ts";
@@ -17,31 +18,45 @@ import { claimName } from "./volumes/make-volume-claim.ts";
 export interface SandboxViews {
   readonly sandboxes: View<Sandbox>;
   readonly pods: View<Pod>;
-  readonly labelledPods: Pick<Store<Pod, "sandboxHash">, "by">;
+  readonly podIndex: Pick<Store<Pod, "trackedOwner">, "keysBy">;
   readonly services: View<Service>;
   readonly claims: View<PersistentVolumeClaim>;
   readonly memory: MemoryProvider;
 }
 
-/** Pods by namespace and tracking label, as the index of their informer. */
+/** More than one Pod is an error, which two prove. */
+const ownPodsMax = 2;
+
+/** The tracking label is a hash, which users can give to any number of names: the UID of the controller is part of the key. */
+const trackedOwner = (namespace: string | undefined, hash: string, uid: string): string =>
+  keyFor(namespace, `${hash}/${uid}`);
+
+/** Pods by namespace, tracking label and controller, as the index of their informer. */
 export const podIndexes = {
-  sandboxHash: ({ metadata }: Stored<Pod>): readonly string[] => {
-    const hash = metadata.labels?.[sandboxNameHashLabel];
-    return hash === undefined ? [] : [keyFor(metadata.namespace, hash)];
+  trackedOwner: (pod: Stored<Pod>): readonly string[] => {
+    const { namespace, labels } = pod.metadata;
+    const hash = labels?.[sandboxNameHashLabel];
+    const owner = controllerOf(pod);
+    return hash === undefined || !owner ? [] : [trackedOwner(namespace, hash, owner.uid)];
   },
 };
 
-/** A snapshot of the stores; undefined when the sandbox does not exist, or is being deleted. */
+/**
+ * A snapshot of the stores; undefined when the sandbox does not exist, or is being deleted. Of the Pods that it controls
+ * only two are read, unless `needsAllPods`.
+ */
 export function observe(
   key: string,
   views: SandboxViews,
+  needsAllPods: (sandbox: Stored<Sandbox>) => boolean = () => false,
 ): Omit<Observed, "now" | "writeBehind" | "hasActivators" | "policyGap" | "suspending"> | undefined {
   const sandbox = views.sandboxes.get(key);
   if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
-  const pods = podsOf(sandbox, views);
+  const { pods, moreOwnPods } = podsOf(sandbox, views, needsAllPods(sandbox) ? Number.POSITIVE_INFINITY : ownPodsMax);
   return {
     sandbox,
     pods,
+    moreOwnPods,
     memoryRefusal: memoryRefusalOf({ sandbox, pods }, views.memory),
     memory: views.memory.seen?.(sandbox, pods),
     service: views.services.get(key),
@@ -60,14 +75,31 @@ function memoryRefusalOf(
   return preflight(spec, found.found === "owned" ? found.pod : undefined, provider);
 }
 
-function podsOf(sandbox: Stored<Sandbox>, views: SandboxViews): readonly Stored<Pod>[] {
-  const { name, namespace } = sandbox.metadata;
-  const labelled = views.labelledPods.by("sandboxHash", keyFor(namespace, nameHash(name)));
-  const keys = new Set([...labelled.map(keyOf), keyFor(namespace, name)]);
+/** The Pods that it may have by their names, whatever their owner, and those that it controls. */
+function podsOf(
+  sandbox: Stored<Sandbox>,
+  views: SandboxViews,
+  ownMax: number,
+): Pick<Required<Observed>, "pods" | "moreOwnPods"> {
+  const { name, namespace, uid } = sandbox.metadata;
   // An adopted Pod may have another name, and may lack the label.
-  const recorded = recordedPodName(sandbox);
-  if (recorded) keys.add(keyFor(namespace, recorded));
-  return [...keys].flatMap((key) => views.pods.get(key) ?? []);
+  const names = new Set([recordedPodName(sandbox), name].filter((one) => one !== ""));
+  const read = new Set([...names].map((one) => keyFor(namespace, one)));
+  const pods = [...read].flatMap((key) => views.pods.get(key) ?? []);
+  const tracked = views.podIndex.keysBy("trackedOwner", trackedOwner(namespace, nameHash(name), uid));
+  const isOwn = (pod: Stored<Pod>) => ownershipOf(pod, sandbox) === "owned";
+  let own = pods.filter(isOwn).length;
+  let moreOwnPods = [...read].reduce((count, key) => count - Number(tracked.has(key)), tracked.size);
+  for (const key of tracked) {
+    if (own >= ownMax) break;
+    if (read.has(key)) continue;
+    moreOwnPods -= 1;
+    const pod = views.pods.get(key);
+    if (!pod) continue;
+    pods.push(pod);
+    if (isOwn(pod)) own += 1;
+  }
+  return { pods, moreOwnPods };
 }
 
 function claimsOf(sandbox: Stored<Sandbox>, views: SandboxViews): Observed["claims"] {

@@ -8,8 +8,10 @@ import type { MemoryRefusal, SeenImages } from "../suspension/hibernation/memory
 export interface Observed {
   readonly now: Date;
   readonly sandbox: Stored<Sandbox>;
-  /** Every Pod of its namespace that may belong to it: the tracked Pod and those with its tracking label. */
+  /** The Pods that it may have by their names, and those with its tracking label that it controls: two of them if they are many. */
   readonly pods: readonly Stored<Pod>[];
+  /** How many more it controls that were not read; absent: none. */
+  readonly moreOwnPods?: number;
   readonly service: Stored<Service> | undefined;
   /** The existing PersistentVolumeClaims, by name. */
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;

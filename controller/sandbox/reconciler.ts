@@ -19,6 +19,7 @@ import type { Failure } from "./actions.ts";
 import { type Applied, apply, type SandboxWriters } from "./apply.ts";
 import { type Decision, decide } from "./decide.ts";
 import { eventsOf, type StatusTransition } from "./events.ts";
+import { isExpired } from "./expiry.ts";
 import { findPod } from "./find-pod.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
@@ -147,12 +148,14 @@ export class SandboxReconciler {
 
   #observe(key: string, standing: SuspensionProgress = { is: "none" }): Observed | undefined {
     const { views, clock, suspender, hasActivators, writeBehindWindowMs, policyGate } = this.#options;
-    const seen = observe(key, views);
+    const now = clock.now();
+    // An expired sandbox loses all its Pods.
+    const seen = observe(key, views, (sandbox) => isExpired(sandbox, now));
     if (!seen) return undefined;
     const suspending = suspender.isPending(seen, standing);
     const writeBehind = { windowMs: writeBehindWindowMs, waitedMs: this.#metadata.waitedMs(key) };
     const policyGap = findPod(seen).found === "none" ? policyGate?.gapOf(seen.sandbox) : undefined;
-    return { ...seen, now: clock.now(), writeBehind, hasActivators, policyGap, suspending };
+    return { ...seen, now, writeBehind, hasActivators, policyGap, suspending };
   }
 
   #writersFor(seen: Observed): SandboxWriters {

@@ -40,7 +40,7 @@ import { isUnclaimedMember } from "./write-priority.ts";
 
 export interface SandboxInformers {
   readonly sandboxes: Informer<Sandbox, "volumeClaim" | "childName" | "uid">;
-  readonly pods: Informer<Pod, "sandboxHash">;
+  readonly pods: Informer<Pod, "trackedOwner">;
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
   /** Undefined: no node agents capture memory. */
@@ -80,10 +80,10 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const { client, informers, clock, events, lifecycleMetrics: metrics, clusterDomain, writeBehindWindowMs } = options;
   const stores = new DisposableStack();
   const writers = openWriters(stores, options);
-  const views = { ...writers, labelledPods: informers.pods.store, memory: memoryOf(stores, writers, options) };
+  const views = { ...writers, podIndex: informers.pods.store, memory: memoryOf(stores, writers, options) };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
-    ...{ sandboxes: writers.sandboxes, pods: writers.pods, images: writers.images },
+    ...{ sandboxes: writers.sandboxes, pods: writers.pods, images: writers.images, turns: options.turns },
     read: (key) => observe(key, views),
   });
   const { suspender, idleWatch } = suspending;
@@ -112,7 +112,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       const sandbox = writers.sandboxes.get(key);
       return sandbox !== undefined && isUnclaimedMember(sandbox);
     },
-    isAwaited: (key) => isAwaited(observe(key, views)),
+    isAwaited: (key) => isAwaited(writers.sandboxes.get(key)),
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),

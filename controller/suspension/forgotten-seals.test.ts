@@ -23,7 +23,7 @@ async function openSealed() {
   const { client } = stack.use(await openMemoryApi());
   const clock = new FakeClock(noon);
   const sandboxFeed = feedInformer<Sandbox>({});
-  const podFeed = feedInformer<Pod, "sandboxHash">({ sandboxHash: () => [] });
+  const podFeed = feedInformer<Pod, "trackedOwner">({ trackedOwner: () => [] });
   const sandboxes = stack.use(new OwnWrites(sandboxFeed.informer, clock));
   const pods = stack.use(new OwnWrites(podFeed.informer, clock));
   const suspender = stack.use(

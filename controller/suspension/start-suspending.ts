@@ -6,6 +6,7 @@ import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
 import { ActivityView } from "../idle/activity-view.ts";
 import { IdleWatch } from "../idle/idle-watch.ts";
 import { type AskWorkload, workloadAsker } from "../idle/probe/ask-workload.ts";
@@ -35,7 +36,7 @@ export interface Activators {
 export interface SuspendingOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
-  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  readonly pods: OwnWrites<Pod, "trackedOwner">;
   /** Undefined: nothing captures memory. */
   readonly images: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
   readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal" | "memory"> | undefined;
@@ -43,6 +44,7 @@ export interface SuspendingOptions {
   readonly activators: Activators | undefined;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;
+  readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }

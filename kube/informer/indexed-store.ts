@@ -7,6 +7,8 @@ export type Indexes<T extends KubeObject, I extends string> = Readonly<
   Record<I, (object: Stored<T>) => readonly string[]>
 >;
 
+const none: ReadonlySet<string> = new Set();
+
 /** Objects by key and by the values of each index. */
 export class IndexedStore<T extends KubeObject, I extends string = never> implements Store<T, I> {
   readonly #objects = new Map<string, Stored<T>>();
@@ -36,11 +38,15 @@ export class IndexedStore<T extends KubeObject, I extends string = never> implem
 
   by(index: I, value: string): readonly Stored<T>[] {
     const found: Stored<T>[] = [];
-    for (const key of this.#keys[index].get(value) ?? []) {
+    for (const key of this.keysBy(index, value)) {
       const object = this.#objects.get(key);
       if (object) found.push(object);
     }
     return found;
+  }
+
+  keysBy(index: I, value: string): ReadonlySet<string> {
+    return this.#keys[index].get(value) ?? none;
   }
 
   keys(): readonly string[] {

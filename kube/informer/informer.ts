@@ -9,6 +9,8 @@ export interface Store<T extends KubeObject, I extends string = never> {
   list(): readonly Stored<T>[];
   /** All objects with this value in this index. */
   by(index: I, value: string): readonly Stored<T>[];
+  /** Their keys, without a walk over them. The set is the store's own: it changes with the store. */
+  keysBy(index: I, value: string): ReadonlySet<string>;
   readonly size: number;
 }
 

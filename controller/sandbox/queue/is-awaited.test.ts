@@ -26,9 +26,10 @@ it.each([
     soon: true,
   },
 ] as const)("a failing sandbox that $what is retried soon: $soon", ({ sandbox, soon }) => {
-  expect(isAwaited({ sandbox })).toBe(soon);
+  expect(isAwaited(sandbox)).toBe(soon);
 });
 
 it("a sandbox that is gone is not retried sooner than others", () => {
   expect(isAwaited(undefined)).toBe(false);
+  expect(isAwaited(aSandbox({}, { deletionTimestamp: noon }))).toBe(false);
 });

@@ -7,7 +7,7 @@ import type { OwnWrites } from "../../own-writes.ts";
 
 interface PodDeletion {
   readonly client: KubeClient;
-  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  readonly pods: OwnWrites<Pod, "trackedOwner">;
 }
 
 /** Whether this Pod (by UID) was there to be deleted. */

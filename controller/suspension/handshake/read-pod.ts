@@ -11,7 +11,7 @@ import { asOwnPod } from "./own-pod.ts";
 
 interface PodReads {
   readonly client: KubeClient;
-  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  readonly pods: OwnWrites<Pod, "trackedOwner">;
 }
 
 /** The Pod of this name, by a consistent read; undefined if it is gone, or not of the sandbox. */

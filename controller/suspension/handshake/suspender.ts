@@ -37,7 +37,7 @@ import { writeCapture } from "./write-capture.ts";
 export interface SuspenderOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
-  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  readonly pods: OwnWrites<Pod, "trackedOwner">;
   /** Undefined: nothing captures memory. */
   readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
   /** Undefined without activators: then only a suspension with a seal proceeds. */
