@@ -20,9 +20,9 @@ function scheduleOf(fallsIdleAtMs: Readonly<Record<string, number>>) {
     if (atMs === undefined) return undefined;
     return atMs <= nowMs ? { is: "idle", forMs: 0, lastMs: 0 } : awakeUntil(atMs);
   });
-  const sweep = (atMs: number, idleMax = 100) => {
+  const sweep = (atMs: number, idleMax = 100, isOver = () => false) => {
     nowMs = atMs;
-    return schedule.sweep(atMs, idleMax);
+    return schedule.sweep(atMs, idleMax, isOver);
   };
   return { schedule, asked, sweep };
 }
@@ -51,5 +51,15 @@ describe("the schedule of sleep", () => {
     const { schedule, sweep } = scheduleOf(Object.fromEntries(keys.map((key) => [key, 0])));
     for (const key of keys) schedule.checkAt(key, 0);
     expect([1, 2, 3, 4].map((atMs) => sweep(atMs, 10).length)).toEqual([10, 10, 5, 0]);
+  });
+
+  it("leaves the rest due when its time is over", () => {
+    const keys = Array.from({ length: 25 }, (_, index) => `sandbox ${index}`);
+    const { schedule, asked, sweep } = scheduleOf(Object.fromEntries(keys.map((key) => [key, 100])));
+    for (const key of keys) schedule.checkAt(key, 0);
+    expect(sweep(0, 100, () => asked.length % 10 === 0)).toEqual([]);
+    expect([asked.length, schedule.nextMs]).toEqual([10, 0]);
+    sweep(0);
+    expect([new Set(asked).size, asked.length, schedule.nextMs]).toEqual([25, 25, 100]);
   });
 });

@@ -27,10 +27,10 @@ export class IdleSchedule {
   }
 
   /**
-   * The sandboxes that are idle now, at most `idleMax` of them; the rest stay due. The returned ones are not checked
-   * again before `checkAt` is called for them.
+   * The sandboxes that are idle now, at most `idleMax` of them, of those that it can check until `isOver`; the rest stay due. The returned ones
+   * are not checked again before `checkAt` is called for them.
    */
-  sweep(nowMs: number, idleMax: number): readonly string[] {
+  sweep(nowMs: number, idleMax: number, isOver: () => boolean): readonly string[] {
     const idle: string[] = [];
     while (idle.length < idleMax) {
       const key = this.#heap.takeDue(nowMs);
@@ -38,6 +38,7 @@ export class IdleSchedule {
       const idleness = this.#idlenessOf(key);
       if (idleness?.is === "idle") idle.push(key);
       if (idleness?.is === "awake") this.#heap.set(key, idleness.recheckAtMs);
+      if (isOver()) break;
     }
     return idle;
   }

@@ -78,6 +78,24 @@ it("idle sandboxes of a round that fails after it has found them are found again
   expect(asleepAtMs).toHaveLength(3);
 });
 
+it("many sandboxes are checked in pieces of a turn of the event loop, and each is read once", async () => {
+  /** How many sandboxes each piece has read. */
+  const pieces: number[] = [];
+  const rest = async () => void pieces.push(0);
+  const podOf = (sandbox: Stored<Sandbox>, clock: FakeClock) => {
+    pieces.push((pieces.pop() ?? 0) + 1);
+    clock.standStill(1);
+    return aPodReadySince(sandbox, sandbox.metadata.creationTimestamp);
+  };
+  const { clock, watch, asleepAtMs } = aCrowd({ podOf, rest });
+  await using _watch = watch;
+  await clock.advance(1_000);
+  expect(pieces.reduce((sum, piece) => sum + piece)).toBe(crowd);
+  expect(Math.max(...pieces)).toBeLessThanOrEqual(15);
+  await pass(clock, 3 * timeoutSeconds);
+  expect(asleepAtMs).toHaveLength(crowd);
+});
+
 it("a sandbox that the watch does not know yet has no times to write, and nothing that holds it up", async () => {
   const { clock, watch } = aCrowd();
   await using _watch = watch;

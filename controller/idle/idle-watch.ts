@@ -2,54 +2,31 @@ import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { ApiUnreachable, isRejected } from "../../kube/client/errors.ts";
-import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import { Subscribers } from "../../lib/data/subscribers.ts";
 import { reportUnexpected } from "../../lib/guard/guard.ts";
-import type { Logger } from "../../lib/log/log.ts";
 import { type Running, startTask } from "../../lib/process/lifecycle.ts";
 import type { Backoff } from "../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
-import type { Clock } from "../../lib/time/clock.ts";
 import { readClocks } from "../../lib/time/clock-jumps.ts";
-import type { Observed } from "../sandbox/observed.ts";
-import type { ActivatorFinder } from "../suspension/activators/activators.ts";
-import type { ActivatorRounds } from "../suspension/activators/ask-activators.ts";
+import { pieceFromNow } from "../../lib/time/piece.ts";
 import {
   BlockedReports,
   type BlockedSuspension,
   blockedSuspensionOf,
   differsFromStatus,
 } from "../suspension/handshake/blocked-suspension.ts";
-import type { FencedPods } from "../suspension/handshake/fenced-pods.ts";
-import type { RejectedSuspensions } from "../suspension/handshake/rejected-suspensions.ts";
-import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import { ActivityReader } from "./activity-reader.ts";
-import type { ActivityView } from "./activity-view.ts";
 import { clockAnomalyBetween, turnAfter } from "./clock-anomaly.ts";
 import { idlenessOf, podStartOf } from "./decide-idle.ts";
 import { IdleSchedule } from "./idle-schedule.ts";
+import type { IdleWatchOptions } from "./idle-watch-options.ts";
 import { PodStarts, trustedFromMs } from "./pod-starts.ts";
-import type { SuspendIdle } from "./suspend-idle.ts";
+import { RoundUses, type SeenUse } from "./round-uses.ts";
 import { SuspensionWrites } from "./suspension-writes.ts";
 import type { ActivityTimes, TimesDecision } from "./times/activity-times.ts";
 import { TimesRequests } from "./times/times-requests.ts";
-import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./times/use-times.ts";
+import { type ActivityTimesKeeper, UseTimes } from "./times/use-times.ts";
 import { WakeReports } from "./wake-reports.ts";
-
-export interface IdleWatchOptions {
-  /** The stores' state of a sandbox; undefined once it is gone. */
-  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal"> | undefined;
-  readonly finder: ActivatorFinder;
-  readonly view: ActivityView;
-  readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
-  readonly fencedPods: FencedPods;
-  readonly fallAsleep: SuspendIdle;
-  readonly rejections: RejectedSuspensions;
-  readonly events: EventRecorder | undefined;
-  readonly metrics: SuspensionMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
 
 const readEveryMs = 5_000;
 /** The pauses after rounds that fail. Nobody is suspended meanwhile. */
@@ -69,7 +46,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #times: UseTimes;
   readonly #wakes: WakeReports;
   readonly #podStarts = new PodStarts();
-  readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
+  readonly #uses = new RoundUses((key) => this.#useOf(key));
+  readonly #schedule = new IdleSchedule((key) => this.#uses.readNow(key)?.idleness);
   /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
   readonly #calmUntilMs = new Map<string, number>();
   readonly #timesRequests = new TimesRequests();
@@ -154,18 +132,27 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const round = async (): Promise<number> => {
       const nextMs = Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs, this.#timesRequests.nextMs ?? readAtMs);
       await this.#rest(Math.max(nextMs - clock.ticksMs(), 0), signal);
+      await this.#options.turns?.rest();
       if (clock.ticksMs() >= readAtMs) {
         await this.#read(signal);
         readAtMs = clock.ticksMs() + readEveryMs;
       }
       await this.#suspendIdle(signal);
-      const notify = (key: string) => this.#listeners.notify(key);
-      this.#timesRequests.report(clock.ticksMs(), (key) => this.#timesDecision(key), notify);
-      this.#blockedReports.report((key) => this.#blockedDiffers(key), notify);
+      this.#report();
       return 0;
     };
     const onFailure = (error: unknown) => void reportUnexpected("watch", error);
     await repeatUntilDone({ clock, signal, backoff, round, onFailure });
+  }
+
+  /** What is not reported in this turn of the event loop is in the next rounds. */
+  #report(): void {
+    const { clock } = this.#options;
+    const notify = (key: string) => this.#listeners.notify(key);
+    const decide = (key: string) => this.#timesDecision(key);
+    this.#timesRequests.report(clock.ticksMs(), { decide, notify, isOver: pieceFromNow(clock) });
+    this.#blockedReports.report((key) => this.#blockedDiffers(key), notify, pieceFromNow(clock));
+    this.#uses.clear();
   }
 
   /** Waits this long, or until a check is requested, and detects an unexpectedly long wait. */
@@ -189,6 +176,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
+    this.#uses.clear();
     await this.#reader.read(signal);
     this.#hasRead = true;
   }
@@ -203,8 +191,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   async #suspendIdle(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
+    this.#uses.clear();
     /** Nobody else sees to these yet. */
-    const idle = new Set(this.#schedule.sweep(clock.ticksMs(), idleMax));
+    const idle = new Set(this.#schedule.sweep(clock.ticksMs(), idleMax, pieceFromNow(clock)));
     try {
       for (const key of idle) if (!this.#mayTry(key, signal)) idle.delete(key);
       if (idle.size === 0) return;
@@ -250,14 +239,13 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   #timesDecision(key: string): TimesDecision | undefined {
-    const sandbox = this.#options.read(key)?.sandbox;
-    const known = this.#useOf(key);
-    return sandbox && known && this.#times.decideRequest(sandbox, known);
+    const seen = this.#uses.of(key);
+    return seen && this.#times.decideRequest(seen.sandbox, seen);
   }
 
   #blockedDiffers(key: string): boolean {
-    const sandbox = this.#options.read(key)?.sandbox;
-    return sandbox !== undefined && differsFromStatus(sandbox, this.blockedSuspension(sandbox));
+    const seen = this.#uses.of(key);
+    return seen !== undefined && this.#hasRead && differsFromStatus(seen.sandbox, blockedSuspensionOf(seen.idleness));
   }
 
   #lastUseMs(key: string): number | undefined {
@@ -266,7 +254,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   /** Undefined also if it fails: an object that one tenant wrote must not end the watch over the sandboxes of all. */
-  #useOf(key: string): KnownUse | undefined {
+  #useOf(key: string): SeenUse | undefined {
     try {
       return this.#readUse(key);
     } catch (cause) {
@@ -275,7 +263,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     }
   }
 
-  #readUse(key: string): KnownUse | undefined {
+  #readUse(key: string): SeenUse | undefined {
     const { read, clock, rejections } = this.#options;
     const seen = read(key);
     if (!seen) return undefined;
@@ -292,6 +280,6 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection, memoryRefusal, ...at });
     this.#timesRequests.add(key);
     if (differsFromStatus(sandbox, blockedSuspensionOf(idleness))) this.#blockedReports.add(key);
-    return { idleness, use };
+    return { sandbox, idleness, use };
   }
 }

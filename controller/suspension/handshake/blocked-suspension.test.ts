@@ -13,6 +13,7 @@ it("conditions that differ are reported once each, 250 at once and then 50 a sec
     reports.report(
       (key) => key !== "default/box-2",
       (key) => notified.push(key),
+      () => false,
     );
     return notified.length - before;
   };
@@ -26,6 +27,22 @@ it("conditions that differ are reported once each, 250 at once and then 50 a sec
   expect(new Set(notified).size).toBe(398);
   expect(notified).not.toContain("default/box-1");
   expect(notified).not.toContain("default/box-2");
+});
+
+it("conditions that are not reported before the time is over are in the next report", () => {
+  const reports = new BlockedReports(new FakeClock());
+  for (let at = 0; at < 20; at += 1) reports.add(`default/box-${at}`);
+  const notified: string[] = [];
+  const report = () =>
+    reports.report(
+      (key) => key !== "default/box-2",
+      (key) => notified.push(key),
+      () => notified.length % 5 === 0,
+    );
+  report();
+  expect(notified).toHaveLength(5);
+  for (let more = 0; more < 3; more += 1) report();
+  expect(new Set(notified).size).toBe(19);
 });
 
 it("a sandbox that stays awake for its memory is blocked for that reason, before all others", () => {

@@ -59,14 +59,15 @@ export class BlockedReports {
     this.#keys.delete(key);
   }
 
-  /** Notifies of each whose condition differs. The rest follows when the rate limit allows. */
-  report(differs: (key: string) => boolean, notify: (key: string) => void): void {
+  /** Notifies of each whose condition differs, until `isOver`. The rest follows when the rate limit allows. */
+  report(differs: (key: string) => boolean, notify: (key: string) => void, isOver: () => boolean): void {
     for (const key of this.#keys) {
       if (differs(key)) {
         if (this.#turns.take("", 0) === undefined) return;
         notify(key);
       }
       this.#keys.delete(key);
+      if (isOver()) return;
     }
   }
 }

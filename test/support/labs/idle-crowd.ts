@@ -40,6 +40,7 @@ export function aCrowd({
   keepAwakeUntil = undefined as string | undefined,
   change = (sandbox: Stored<Sandbox>) => sandbox,
   aheadMs = 0,
+  rest = async () => {},
 } = {}) {
   const clock = new FakeClock(new Date(startMs + aheadMs));
   const sandboxes = new Map<string, Stored<Sandbox>>();
@@ -75,6 +76,7 @@ export function aCrowd({
       return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
     },
     finder,
+    turns: { rest },
     rounds: {
       activity: async () => answer,
       keep: () => {
