@@ -28,6 +28,11 @@ export class ApiUnreachable extends Error {
  */
 export class NotServed extends ApiUnreachable {}
 
+/** The object that was to be sent cannot be encoded, as one that is nested too deeply. Nothing was sent. */
+export class NotEncodable extends Error {
+  override readonly name = "NotEncodable";
+}
+
 /** The response exceeded this client's limit. A smaller request to the server may succeed. */
 export class AnswerTooLarge extends ApiUnreachable {}
 

@@ -10,7 +10,7 @@ import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/
 import { waiting } from "../../test/support/waiting.ts";
 import type { Patch } from "./client.ts";
 import { connectionFor } from "./connection.ts";
-import { ApiUnreachable, isConflict, isNotFound, NotServed } from "./errors.ts";
+import { ApiUnreachable, isConflict, isNotFound, mayPass, NotEncodable, NotServed } from "./errors.ts";
 import { createKubeClient, reviewConnections } from "./http-client.ts";
 
 const nova = { namespace: "team", name: "nova" };
@@ -168,6 +168,17 @@ describe("a call that fails", () => {
       response.writeHead(200, { "content-length": 100 }).write("{", () => response.destroy());
     });
     await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("is not sent, and no failure of the server, if its object is nested too deeply to be encoded", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod));
+    let deep: unknown = [];
+    for (let level = 0; level < 100_000; level += 1) deep = [deep];
+    const patch: Patch = { type: "merge", body: { spec: deep } };
+    const failure = await api.client.patch(podType, nova, patch).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(NotEncodable);
+    expect(mayPass(failure)).toBe(false);
+    expect(api.received).toEqual([]);
   });
 
   it("is unreachable without a listener", async () => {

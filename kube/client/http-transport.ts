@@ -7,7 +7,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeConnection, TlsMaterial } from "./connection.ts";
-import { AnswerTooLarge, ApiError, ApiUnreachable, NotServed } from "./errors.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable, NotEncodable, NotServed } from "./errors.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
 export interface Call {
@@ -183,6 +183,7 @@ export class HttpTransport implements Transport {
 
   async #send(kind: keyof Pools, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { metrics } = this.#options;
+    const body = encode(call);
     const headers = await this.#headersOf(call, signal);
     call.mayCall?.();
     try {
@@ -190,7 +191,7 @@ export class HttpTransport implements Transport {
         method: call.method,
         path: this.#prefix + call.path,
         headers,
-        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        ...(body !== undefined && { body }),
         signal,
       });
       metrics?.answered(call.method, response.statusCode);
@@ -201,6 +202,15 @@ export class HttpTransport implements Transport {
       if (!signal.aborted) this.#connection.refused?.();
       throw toFailure(call, cause, signal);
     }
+  }
+}
+
+function encode(call: Call): string | undefined {
+  try {
+    return JSON.stringify(call.body);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new NotEncodable(`${nameOf(call)}: the object cannot be encoded: ${why}`, { cause });
   }
 }
 
