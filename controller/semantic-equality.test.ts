@@ -31,6 +31,23 @@ describe("two values of the Kubernetes API differ", () => {
     ["a selector of everything and null", { labelSelector: { matchLabels: {} } }, { labelSelector: null }],
     ["in a quantity", requests("1"), requests("1m")],
     ["a label whose value resembles a quantity", { labels: { size: "1000m" } }, { labels: { size: "1" } }],
+    [
+      "a label whose name is that of a quantity",
+      { matchLabels: { divisor: "1000m" } },
+      { matchLabels: { divisor: "1" } },
+    ],
+    [
+      "a node label that resembles a quantity",
+      { nodeSelector: { sizeLimit: "1000m" } },
+      { nodeSelector: { sizeLimit: "1" } },
+    ],
+    [
+      "an attribute that resembles a time",
+      { volumeAttributes: { startTime: "2026-01-01T12:00:00Z" } },
+      { volumeAttributes: { startTime: "2026-01-01T13:00:00+01:00" } },
+    ],
+    ["a selector of all volumes and none", { spec: { selector: {} } }, { spec: {} }],
+    ["an empty volume of one sort and of another", [{ name: "v", emptyDir: {} }], [{ name: "v", downwardAPI: {} }]],
     ["in text that is no quantity", requests("lots"), requests("more")],
   ])("%s", (_, a, b) => {
     expect(semanticallyEqual(a, b)).toBe(false);
