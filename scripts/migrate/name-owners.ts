@@ -1,5 +1,6 @@
 import { sandboxV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
 import { persistentVolumeClaimType, podType, serviceType } from "../../api/kinds/core.ts";
+import { memoryImageType } from "../../api/kinds/memory-image.ts";
 import { type KubeObject, keyOf, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
 import { networkPolicyType } from "../../api/kinds/network-policy.ts";
 import { groupOf, type ResourceType } from "../../api/kinds/resource-type.ts";
@@ -18,14 +19,19 @@ const sandboxTypes: Readonly<Record<StoredVersion, ResourceType>> = {
   v1beta1: sandboxType,
 };
 
-/** The kinds of objects that the four kinds own. Sandboxes are read in the version that stays. */
-const ownedKinds = (version: StoredVersion): readonly ResourceType[] => [
-  sandboxTypes[version],
-  podType,
-  serviceType,
-  persistentVolumeClaimType,
-  endpointSliceType,
-  networkPolicyType,
+/** A kind of objects that the four kinds own. */
+interface OwnedKind {
+  readonly type: ResourceType;
+  /** An admission policy of the chart lets only the controller change them. */
+  readonly isLocked: boolean;
+}
+
+const unlocked = [podType, serviceType, persistentVolumeClaimType, endpointSliceType, networkPolicyType];
+
+/** Sandboxes are read in the version that stays. */
+export const ownedKinds = (version: StoredVersion): readonly OwnedKind[] => [
+  ...[sandboxTypes[version], ...unlocked].map((type) => ({ type, isLocked: false })),
+  { type: memoryImageType, isLocked: true },
 ];
 
 const passesMax = 10;
@@ -34,7 +40,7 @@ const passesMax = 10;
  * Changes all owner references to the four kinds to `version`. If the API server no longer serves the version of an
  * owner reference, the garbage collector never deletes the object. A running controller may go on writing owner
  * references in the other version, so the pass over all objects is repeated until a pass finds nothing to write, at most
- * ten times. After that it is a problem. So is a kind that cannot be listed.
+ * ten times. After that it is a problem. So is a kind that cannot be listed, and an object that only the controller may change.
  *
  * @throws ApiUnreachable when the API server does not answer.
  */
@@ -74,7 +80,7 @@ async function passOver(
   const { client, version, other, signal } = renaming;
   const written: string[] = [];
   const problems: string[] = [];
-  for (const type of ownedKinds(version)) {
+  for (const { type, isLocked } of ownedKinds(version)) {
     const objects = await listServed(client, type, namespace, signal).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error;
       problems.push(`owners of ${type.plural}: they cannot be listed: ${error.message}`);
@@ -83,6 +89,12 @@ async function passOver(
     for (const object of objects ?? []) {
       if (!object.metadata.ownerReferences?.some((owner) => isNamedIn(other, owner))) continue;
       const name = `owner of ${type.kind} ${keyOf(object)}`;
+      if (isLocked) {
+        problems.push(
+          `${name}: only the controller may change it: disable hibernation and delete all ${type.plural} first`,
+        );
+        continue;
+      }
       const result = dryRun ? "written" : await nameOwners(type, object, renaming);
       if (result === "written") written.push(name);
       else if (result instanceof Error) problems.push(`${name}: ${result.message}`);

@@ -1,10 +1,12 @@
 import { describe, expect, it, vi } from "vitest";
 import { customResourceDefinitionType, leaseType, podType } from "../../api/kinds/core.ts";
+import { memoryImageType } from "../../api/kinds/memory-image.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { leaderLeaseName } from "../../api/rules/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
+import { anImage } from "../../test/support/builders/memory-images.ts";
 import {
   fill,
   listDefinitions,
@@ -14,9 +16,11 @@ import {
   storedIn,
   versionsOf,
 } from "../../test/support/builders/migration.ts";
+import { chartRights, rightOf } from "../../test/support/chart-rights.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
+import { ownedKinds } from "./name-owners.ts";
 
 describe("the phase before going back", () => {
   it("has every kind stored in v1alpha1, gives API servers time to notice, and rewrites every object", async () => {
@@ -169,4 +173,34 @@ describe("the phase before going back", () => {
     expect(fine).toBe(false);
     expect(said).toContain("problem: sandboxes.agents.x-k8s.io does not serve v1alpha1");
   });
+});
+
+it("a MemoryImage whose owner is named in v1beta1 is a problem, and stays as it is", async () => {
+  await using api = await openWebhookApi();
+  await fill(api.client);
+  const { uid } = (await api.client.get(sandboxType, { namespace: "default", name: "nova" })).metadata;
+  const ownerReferences = [{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "nova", uid }];
+  const { spec } = anImage();
+  const metadata = { name: "pod-1", namespace: "default", ownerReferences };
+  const made = await api.client.create(memoryImageType, { metadata, spec });
+  const clock = new FakeClock();
+  const running = runBy(clock, api.client, "--phase=revert");
+  await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+  await clock.advance(10_000);
+  const { fine, said } = await running;
+  expect(fine).toBe(false);
+  expect(said).toContain(
+    "problem: owner of MemoryImage default/pod-1: only the controller may change it: disable hibernation and delete all memoryimages first",
+  );
+  expect(said.join()).not.toContain("all objects are stored in v1alpha1");
+  expect(await api.client.get(memoryImageType, { namespace: "default", name: "pod-1" })).toEqual(made);
+});
+
+it("the phases know every kind that the controller may create, but for those without an owner", () => {
+  const { everywhere, somewhere } = chartRights("controller");
+  const created = [...everywhere, ...somewhere].filter((right) => right.startsWith("create "));
+  const owned = ownedKinds("v1beta1").map(({ type }) => rightOf("create", type.group, type.plural));
+  const unowned = ["configmaps", "events.events.k8s.io", "leases.coordination.k8s.io", "secrets"];
+  expect(created.filter((right) => !owned.includes(right)).toSorted()).toEqual(unowned.map((kind) => `create ${kind}`));
+  expect(owned.filter((right) => !created.includes(right))).toEqual([]);
 });
