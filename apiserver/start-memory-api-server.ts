@@ -36,7 +36,7 @@ export interface MemoryApiOptions {
   readonly podLogs?: PodLogSource;
   /** Default: 3 MiB, which is etcd's limit with some room. */
   readonly maxBodyBytes?: number;
-  /** Of all objects, in JSON. Default: what fits into the heap. */
+  /** What all objects may weigh: their bytes in JSON, and 100 for each value. Default: what fits into the heap. */
   readonly quotaBytes?: number | undefined;
 }
 

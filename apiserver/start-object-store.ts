@@ -13,6 +13,7 @@ import type { ServedKind } from "./served-kind.ts";
 import { Compaction } from "./storage/compaction.ts";
 import type { DataDir } from "./storage/data-dir.ts";
 import { startEventExpiry } from "./storage/event-expiry.ts";
+import { quotaForHeap } from "./storage/quota.ts";
 import { Storage } from "./storage/storage.ts";
 import { WatchHub } from "./watch/watch-hub.ts";
 import { Watches } from "./watch/watches.ts";
@@ -22,7 +23,7 @@ export interface ObjectStoreOptions {
   readonly log: Logger;
   readonly kinds: KindRegistry;
   readonly dataDir: DataDir | undefined;
-  /** Of all objects, in JSON. Default: what fits into the heap. */
+  /** What all objects may weigh: their bytes in JSON, and 100 for each value. Default: what fits into the heap. */
   readonly quotaBytes?: number | undefined;
 }
 
@@ -34,8 +35,8 @@ export interface ObjectStore extends Running {
   readonly watches: Watches;
 }
 
-/** An object, its text and its events take about three times these bytes. */
-const historyLimits = { historyLength: 1_000, historyBytesMax: 32 * 1024 * 1024 };
+/** An object, its text and its events take about three times its weight. A small heap has a smaller history. */
+const historyLimits = { historyLength: 1_000, historyWeightMax: Math.min(64 * 1024 * 1024, quotaForHeap() / 2) };
 const watchLimits = { watchesMax: 2_000, bufferedBytesMax: 8 * 1024 * 1024, bookmarkEveryMs: 60_000 };
 
 export function startObjectStore({ clock, log, kinds, dataDir, quotaBytes }: ObjectStoreOptions): ObjectStore {

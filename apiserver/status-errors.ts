@@ -129,6 +129,14 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
 export const bodyTooLarge = (maxBytes: number): StatusError =>
   new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
 
+/** An API server of Kubernetes has no such limit. */
+export const tooManyValues = (valuesMax: number): StatusError =>
+  new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${valuesMax} values`);
+
+/** A Go decoder of JSON says the same beyond its own depth. */
+export const tooDeep = (nestingMax: number): StatusError =>
+  badRequest(`couldn't get version/kind; json parse error: exceeded max depth of ${nestingMax}`);
+
 export const expired = (message: string): StatusError => new StatusError(410, "Expired", message);
 
 export const tooLargeResourceVersion = (asked: number, current: number): StatusError =>
@@ -155,7 +163,7 @@ export const quotaExceeded = (quotaBytes: number, { isNew }: { readonly isNew: b
   return new StatusError(
     507,
     "InsufficientStorage",
-    `with this change, all objects of the API server would take more than ${limit} of ${quotaBytes} bytes, so it was not stored; delete some objects and try again`,
+    `with this change, all objects of the API server would take more than ${limit} of ${quotaBytes} bytes (each value counts 100 besides its text), so it was not stored; delete some objects and try again`,
   );
 };
 

@@ -27,7 +27,7 @@ export const localFlags = {
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
   "api-quota": flag.integer(
     0,
-    "MiB that all objects may have in JSON; 0: a sixteenth of the heap limit of Node",
+    "MiB that all objects may have: their bytes in JSON, and 100 bytes for each value; 0: an eighth of the heap limit of Node",
     (value) => (value >= 0 ? undefined : "must not be negative"),
   ),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),

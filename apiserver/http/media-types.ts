@@ -1,5 +1,6 @@
 import { decodeObject } from "../protobuf/decode-object.ts";
-import { badRequest, notAcceptable, unsupportedMediaType } from "../status-errors.ts";
+import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from "../status-errors.ts";
+import { refuseLargeText, refuseLargeValue } from "./body-shape.ts";
 import { parseYamlText } from "./yaml-body.ts";
 
 const json = "application/json";
@@ -65,19 +66,19 @@ export function mediaTypeOf(header: string | undefined): string {
 /**
  * The value of a body with an object in JSON, YAML or protobuf; undefined when it is empty.
  *
- * @throws StatusError 415 for other media types, 400 for a malformed body.
+ * @throws StatusError 415 for other media types, 400 for a malformed or deeply nested body, 413 for too many values.
  */
 export function parseBody(mediaType: string, bytes: Buffer): unknown {
   if (mediaType === protobuf) return parseProtobuf(bytes);
   if (mediaType !== json && mediaType !== yaml) throw unsupportedMediaType(served);
   if (bytes.length === 0) return undefined;
-  return parseText(mediaType === yaml ? parseYamlText : JSON.parse, bytes);
+  return mediaType === yaml ? refuseLargeValue(parseText(parseYamlText, bytes)) : parseJson(bytes);
 }
 
 function parseProtobuf(bytes: Buffer): unknown {
   try {
     const object = decodeObject(bytes);
-    if (object) return object;
+    if (object) return refuseLargeValue(object);
   } catch (error) {
     if (error instanceof RangeError) throw badRequest(`couldn't get version/kind; protobuf error: ${error.message}`);
     throw error;
@@ -87,6 +88,11 @@ function parseProtobuf(bytes: Buffer): unknown {
 
 /** The value of a patch, which is JSON for every patch type. */
 export function parsePatchBody(bytes: Buffer): unknown {
+  return parseJson(bytes);
+}
+
+function parseJson(bytes: Buffer): unknown {
+  refuseLargeText(bytes);
   return parseText(JSON.parse, bytes);
 }
 
@@ -94,6 +100,7 @@ function parseText(parse: (text: string) => unknown, bytes: Buffer): unknown {
   try {
     return parse(bytes.toString("utf8"));
   } catch (error) {
+    if (error instanceof StatusError) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw badRequest(`couldn't get version/kind; json parse error: ${why}`);
   }

@@ -12,6 +12,7 @@ import { badRequest, invalid, noSuchResource, notFound, tooLargeResourceVersion 
 import type { Entry, Storage } from "../storage/storage.ts";
 import { wholeObject } from "../watch/watch-stream.ts";
 import type { Watches } from "../watch/watches.ts";
+import { refuseGrownValue, refuseLargeValue } from "./body-shape.ts";
 import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn } from "./exchange.ts";
 import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
 import { readBoolean, readCount, readDeletion, readSelection, readVersion, readWriteMode } from "./query.ts";
@@ -110,11 +111,16 @@ export class ResourceRequests {
     const { scale } = kind;
     if (subresource === "scale" && scale) {
       return this.#update(asked, false, (current) =>
-        withScale(kind, current, typedObject(patcher(scaleOf(current, scale), patch), scaleType, false), scale),
+        withScale(
+          kind,
+          current,
+          typedObject(refuseLargeValue(patcher(scaleOf(current, scale), patch)), scaleType, false),
+          scale,
+        ),
       );
     }
     return this.#update(asked, false, (current) => {
-      const patched = objectOf(patcher(current, patch), kind, namespace);
+      const patched = objectOf(refuseGrownValue(patcher(current, patch), current), kind, namespace);
       // A custom resource keeps its metadata in a patch of its status, whatever the patch says.
       if (subresource === "status" && !kind.strategicMerge) {
         return { ...patched, metadata: { ...patched.metadata, uid: current.metadata.uid } };

@@ -6,8 +6,8 @@ import { sameJson } from "../json-values.ts";
 import { storedResource } from "../kind-registry.ts";
 import type { Admission, ServedKind } from "../served-kind.ts";
 import { alreadyExists, badRequest, conflict, invalid, notFound, quotaExceeded, unexpected } from "../status-errors.ts";
-import { fitsQuota, quotaForHeap } from "../storage/quota.ts";
-import type { Entry, Storage } from "../storage/storage.ts";
+import { fitsQuota, quotaForHeap, weightOf } from "../storage/quota.ts";
+import type { Entry, Storage, StoredEntry } from "../storage/storage.ts";
 import { asksForMore, countsGenerations } from "./generation.ts";
 import { refusalToAdd } from "./namespaces.ts";
 import { newUid, wireTime } from "./object-identity.ts";
@@ -44,7 +44,7 @@ export class ObjectWrites {
   readonly #clock: Clock;
   readonly #quotaBytes: number;
 
-  /** `quotaBytes`: of all objects, in JSON. */
+  /** `quotaBytes`: what all objects may weigh. */
   constructor(storage: Storage, clock: Clock, quotaBytes: number = quotaForHeap()) {
     this.#storage = storage;
     this.#clock = clock;
@@ -92,15 +92,16 @@ export class ObjectWrites {
   }
 
   /** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
-  #refuseTooLarge(object: KubeObject, previous: Entry | undefined): void {
-    const objectBytes = Buffer.byteLength(JSON.stringify(object));
-    const grownBytes = objectBytes - (previous ? Buffer.byteLength(previous.json) : 0);
-    if (objectBytes > objectBytesMax && !(previous && grownBytes <= 0)) {
+  #refuseTooLarge(object: KubeObject, previous: StoredEntry | undefined): void {
+    const json = JSON.stringify(object);
+    const objectBytes = Buffer.byteLength(json);
+    if (objectBytes > objectBytesMax && !(previous && objectBytes <= Buffer.byteLength(previous.json))) {
       throw unexpected("etcdserver: request is too large");
     }
-    const { bytes } = this.#storage;
+    const { weight } = this.#storage;
+    const grown = weightOf(json) - (previous?.weight ?? 0);
     const isNew = !previous;
-    if (!fitsQuota(this.#quotaBytes, { bytes, grownBytes, isNew })) throw quotaExceeded(this.#quotaBytes, { isNew });
+    if (!fitsQuota(this.#quotaBytes, { weight, grown, isNew })) throw quotaExceeded(this.#quotaBytes, { isNew });
   }
 
   #admit(

@@ -1,5 +1,6 @@
 import { applyPatch, type Operation, Pointer } from "rfc6902";
-import { isJsonObject, sameJson } from "../json-values.ts";
+import { measureValue } from "../../lib/data/json-parts.ts";
+import { isJsonObject, nestingMax, sameJson } from "../json-values.ts";
 import { badRequest, rejectedRequest, StatusError } from "../status-errors.ts";
 
 // kube-apiserver's own limits.
@@ -29,11 +30,20 @@ export function jsonPatch(target: unknown, patch: unknown): unknown {
   for (const operation of patch) {
     // A few copies could double a value until it fills the memory.
     if (operation.op === "copy") copiedBytes += bytesOf(valueAt(patched, operation.from));
-    movedItems += movedBy(patched, operation);
-    const isTooMuch = copiedBytes > copiedBytesMax || movedItems > movedItemsMax;
+    movedItems +=
+      movedBy(patched, operation) +
+      (operation.op === "move" ? measureValue(valueAt(patched, operation.from), movedItemsMax).parts : 0);
+    const isTooMuch = copiedBytes > copiedBytesMax || movedItems > movedItemsMax || isTooDeep(patched, operation);
     if (isTooMuch || !isApplied(patched, operation)) throw rejectedRequest();
   }
   return patched;
+}
+
+/** Whether a value would end up so deep that functions which follow it level by level leave the call stack. A few moves could nest it without end. */
+function isTooDeep(document: unknown, operation: Operation): boolean {
+  const { op, path } = operation;
+  const value = op === "copy" || op === "move" ? valueAt(document, operation.from) : undefined;
+  return tokensOf(path).length + measureValue(value, Number.POSITIVE_INFINITY).nesting > nestingMax;
 }
 
 /** The items of lists that move when an item before them is added or removed, at most. */

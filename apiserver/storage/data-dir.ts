@@ -11,7 +11,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { lockDataDir } from "./data-dir-lock.ts";
-import { decodeJournal, encodeCommit, encodeSnapshot, JournalDamaged, replay } from "./journal-records.ts";
+import {
+  decodeJournal,
+  encodeCommit,
+  encodeSnapshot,
+  JournalDamaged,
+  replay,
+  snapshotLength,
+} from "./journal-records.ts";
 import { fits, freeBytesAt, isLong, isOfUse, isScarce, isWorthwhile, type JournalSize } from "./journal-size.ts";
 import { type Commit, emptyState, type StorageState } from "./storage.ts";
 
@@ -74,11 +81,11 @@ class JournaledDir implements DataDir {
     const snapshot = readIfThere(join(dir, "snapshot"));
     const journal = readIfThere(join(dir, "journal"));
     this.found = snapshot !== undefined || (journal?.length ?? 0) > 0;
-    const { records, intactBytes } = decodeJournal(journal ?? Buffer.alloc(0));
-    this.state = replay(snapshot ? stateOf(snapshot) : emptyState, records);
+    const { state, intactBytes } = replay(snapshot ? stateOf(snapshot) : emptyState, journal ?? Buffer.alloc(0));
+    this.state = state;
     this.#snapshotBytes = snapshot?.length ?? 0;
     this.#journalBytes = intactBytes;
-    this.#stateBytes = encodeSnapshot(this.state).length;
+    this.#stateBytes = snapshotLength(this.state);
     removeFile(join(dir, "snapshot.new")); // of a process that was killed
     this.#journal = openSync(join(dir, "journal"), journal ? "r+" : "w+", 0o600);
     ftruncateSync(this.#journal, intactBytes);
@@ -159,7 +166,7 @@ function growth({ type, entry, previous }: Commit): number {
 const lineOverheadBytes = 80;
 
 function stateOf(snapshot: Buffer): StorageState {
-  const [head, ...records] = decodeJournal(snapshot).records;
+  const [head, ...records] = decodeJournal(snapshot);
   if (!head || !("snapshotOf" in head) || head.snapshotOf !== records.length) {
     throw new JournalDamaged("the snapshot is incomplete");
   }

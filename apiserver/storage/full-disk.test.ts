@@ -144,7 +144,7 @@ describe("a snapshot that could not be completed", () => {
     expect(existsSync(join(directory.path, "snapshot.new"))).toBe(false);
     // A folder has the name of the snapshot, so the renaming fails.
     mkdirSync(join(directory.path, "snapshot"));
-    const entry = { object: anObject("ConfigMap", "big"), json: `"${"x".repeat(17 * 1024 * 1024)}"` };
+    const entry = { object: anObject("ConfigMap", "big"), json: `"${"x".repeat(17 * 1024 * 1024)}"`, weight: 0 };
     dataDir.record({ type: "ADDED", resource: configMaps, version: 2, entry, previous: undefined });
     expect(() => dataDir.compactIfDue(() => emptyState)).toThrow("EISDIR");
     expect(readdirSync(directory.path).sort()).toEqual(["journal", "lock", "lock.pipe", "snapshot"]);

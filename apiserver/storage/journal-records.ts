@@ -12,12 +12,6 @@ export type JournalRecord =
   /** The first line of a snapshot: the number of records. */
   | { readonly version: number; readonly snapshotOf: number };
 
-export interface DecodedJournal {
-  readonly records: readonly JournalRecord[];
-  /** The bytes after these are part of a record whose write was never acknowledged. */
-  readonly intactBytes: number;
-}
-
 /** A journal has a damaged record before whole ones. No crash of this program causes this. */
 export class JournalDamaged extends Error {
   override readonly name = "JournalDamaged";
@@ -32,27 +26,44 @@ export function encodeCommit({ type, resource, version, entry }: Commit): Buffer
 
 export function encodeSnapshot({ version, objects }: StorageState): Buffer {
   const head = JSON.stringify({ version, snapshotOf: objects.length });
-  const lines = objects.map(({ resource, object }) => JSON.stringify({ version, resource, put: object }));
-  return Buffer.concat([head, ...lines].map(encodeLine));
+  // One text at a time: all together would take their memory once more.
+  const lines = objects.map(({ resource, object }) => encodeLine(JSON.stringify({ version, resource, put: object })));
+  return Buffer.concat([encodeLine(head), ...lines]);
 }
 
-/** @throws JournalDamaged when a record other than the last one is damaged. */
-export function decodeJournal(bytes: Buffer): DecodedJournal {
-  const records: JournalRecord[] = [];
+/**
+ * The records one by one, so that none needs memory longer than its reader does. Returns how many bytes they have: those after them are part of
+ * a record whose write was never acknowledged.
+ *
+ * @throws JournalDamaged when a record other than the last one is damaged.
+ */
+export function* decodeJournal(bytes: Buffer): Generator<JournalRecord, number> {
   let at = 0;
   for (let next = decodeLine(bytes, at); next; next = decodeLine(bytes, at)) {
-    records.push(next.record);
+    yield next.record;
     at = next.end;
   }
   refuseRecordsAfter(bytes, at);
-  return { records, intactBytes: at };
+  return at;
 }
 
-/** The state after a snapshot and its journal, or the journal before it if the program died in between. */
-export function replay(state: StorageState, records: readonly JournalRecord[]): StorageState {
+export interface Replayed {
+  readonly state: StorageState;
+  /** Of the journal: those of its whole records. */
+  readonly intactBytes: number;
+}
+
+/**
+ * The state after a snapshot and its journal, or the journal before it if the program died in between. A superseded version of an object
+ * needs no memory.
+ */
+export function replay(state: StorageState, journal: Buffer): Replayed {
   const objects = new Map(state.objects.map((one) => [`${one.resource} ${keyOf(one.object)}`, one]));
   let version = state.version;
-  for (const record of records) {
+  const records = decodeJournal(journal);
+  let next = records.next();
+  for (; !next.done; next = records.next()) {
+    const record = next.value;
     if (record.version <= state.version || "snapshotOf" in record) continue;
     version = record.version;
     if ("put" in record) {
@@ -60,7 +71,16 @@ export function replay(state: StorageState, records: readonly JournalRecord[]): 
       objects.set(`${resource} ${keyOf(object)}`, { resource, object });
     } else objects.delete(`${record.resource} ${record.remove}`);
   }
-  return { version, objects: [...objects.values()] };
+  return { state: { version, objects: [...objects.values()] }, intactBytes: next.value };
+}
+
+/** The length of a snapshot of the state. */
+export function snapshotLength({ version, objects }: StorageState): number {
+  const head = lineLength(JSON.stringify({ version, snapshotOf: objects.length }));
+  return objects.reduce(
+    (sum, { resource, object }) => sum + lineLength(JSON.stringify({ version, resource, put: object })),
+    head,
+  );
 }
 
 function encodeLine(json: string): Buffer {
@@ -70,6 +90,7 @@ function encodeLine(json: string): Buffer {
 const checksum = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, "0");
 const lineFeed = 0x0a;
 const prefixLength = 9;
+const lineLength = (json: string): number => prefixLength + Buffer.byteLength(json) + 1;
 
 function decodeLine(
   bytes: Buffer,

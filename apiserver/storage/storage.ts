@@ -2,11 +2,18 @@ import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/kinds/met
 import { byCodeUnits } from "../../lib/data/by-code-units.ts";
 import { reportUnexpected } from "../../lib/guard/guard.ts";
 import { deepFreeze } from "../json-values.ts";
+import { weightOf } from "./quota.ts";
 
 /** An object as stored: frozen, shared by all readers, and encoded once for all of them, when the first one asks. */
 export interface Entry {
   readonly object: Stored<KubeObject>;
   readonly json: string;
+}
+
+/** An entry of the store itself. */
+export interface StoredEntry extends Entry {
+  /** What it counts in the quota. */
+  readonly weight: number;
 }
 
 /** An entry and its collection. */
@@ -22,9 +29,9 @@ export interface Commit {
   readonly resource: string;
   readonly version: number;
   /** The stored object; for a deletion, the last state under the version of the deletion. */
-  readonly entry: Entry;
+  readonly entry: StoredEntry;
   /** The object before the change. */
-  readonly previous: Entry | undefined;
+  readonly previous: StoredEntry | undefined;
 }
 
 /** The content of a store, for its copy on disk. */
@@ -37,7 +44,7 @@ export interface StorageState {
 export const emptyState: StorageState = { version: 1, objects: [] };
 
 interface Collection {
-  readonly byKey: Map<string, Entry>;
+  readonly byKey: Map<string, StoredEntry>;
   /** In the order of a list; discarded when a key is added or removed, and sorted again by the next list. */
   sortedKeys: readonly string[] | undefined;
 }
@@ -54,7 +61,7 @@ export class Storage {
   readonly #record: (commit: Commit) => void;
   readonly #listeners: ((commit: Commit) => void)[] = [];
   #version: number;
-  #bytes = 0;
+  #weight = 0;
 
   /** `record` makes a commit durable; when it throws, the store is unchanged. */
   constructor(state: StorageState = emptyState, record: (commit: Commit) => void = () => {}) {
@@ -63,7 +70,7 @@ export class Storage {
     for (const { resource, object } of state.objects) {
       const entry = new FrozenEntry(object);
       // The text is not kept: at a start nobody has asked for it yet.
-      this.#bytes += Buffer.byteLength(JSON.stringify(object));
+      this.#weight += entry.weight;
       this.#collection(resource).byKey.set(keyOf(object), entry);
       this.#index({ resource, entry });
     }
@@ -74,9 +81,9 @@ export class Storage {
     return this.#version;
   }
 
-  /** Of all objects, in JSON. */
-  get bytes(): number {
-    return this.#bytes;
+  /** Of all objects, as the quota counts it. */
+  get weight(): number {
+    return this.#weight;
   }
 
   /**
@@ -87,7 +94,7 @@ export class Storage {
     this.#listeners.push(listener);
   }
 
-  get(resource: string, namespace: string | undefined, name: string): Entry | undefined {
+  get(resource: string, namespace: string | undefined, name: string): StoredEntry | undefined {
     return this.#collections.get(resource)?.byKey.get(keyFor(namespace, name));
   }
 
@@ -145,7 +152,7 @@ export class Storage {
     return { version: this.#version, objects };
   }
 
-  #commit(type: Commit["type"], resource: string, object: KubeObject, previous: Entry | undefined): Entry {
+  #commit(type: Commit["type"], resource: string, object: KubeObject, previous: StoredEntry | undefined): StoredEntry {
     const version = this.#version + 1;
     const entry = entryAt(object, version);
     const commit: Commit = { type, resource, version, entry, previous };
@@ -167,10 +174,10 @@ export class Storage {
     const collection = this.#collection(resource);
     const key = keyOf(entry.object);
     if (previous) {
-      this.#bytes -= Buffer.byteLength(previous.json);
+      this.#weight -= previous.weight;
       this.#forget(previous);
     }
-    if (type !== "DELETED") this.#bytes += Buffer.byteLength(entry.json);
+    if (type !== "DELETED") this.#weight += entry.weight;
     if (type === "DELETED") collection.byKey.delete(key);
     else {
       collection.byKey.set(key, entry);
@@ -208,18 +215,24 @@ export class Storage {
   }
 }
 
-function entryAt(object: KubeObject, version: number): Entry {
+function entryAt(object: KubeObject, version: number): StoredEntry {
   const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
   // The caller has set its name, uid and creation time.
   return new FrozenEntry(stored as Stored<KubeObject>);
 }
 
-class FrozenEntry implements Entry {
+class FrozenEntry implements StoredEntry {
   readonly object: Stored<KubeObject>;
   #json: string | undefined;
+  #weight: number | undefined;
 
   constructor(object: Stored<KubeObject>) {
     this.object = deepFreeze(object);
+  }
+
+  get weight(): number {
+    this.#weight ??= weightOf(this.#json ?? JSON.stringify(this.object));
+    return this.#weight;
   }
 
   get json(): string {

@@ -28,7 +28,7 @@ it("a watch that its own bookmark cuts off leaves no timer", async () => {
   };
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   const stream = new WatchStream(response, request, { storage, clock, limits });
-  stream.start(new WatchHub(storage.version, { historyLength: 10, historyBytesMax: 1_000 }));
+  stream.start(new WatchHub(storage.version, { historyLength: 10, historyWeightMax: 1_000 }));
   expect(clock.pending).toBe(2);
   await clock.advance(60_000);
   // For the time to read the error.

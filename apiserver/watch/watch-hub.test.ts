@@ -5,8 +5,8 @@ import { WatchHub } from "./watch-hub.ts";
 
 const aThing = (name: string) => ({ metadata: { name, uid: name, creationTimestamp: "2026-01-01T00:00:00Z" } });
 
-function hubOver(storage: Storage, historyLength: number, historyBytesMax = 2 ** 20): WatchHub {
-  const hub = new WatchHub(storage.version, { historyLength, historyBytesMax });
+function hubOver(storage: Storage, historyLength: number, historyWeightMax = 2 ** 20): WatchHub {
+  const hub = new WatchHub(storage.version, { historyLength, historyWeightMax });
   storage.onCommit((commit) => hub.publish(commit));
   return hub;
 }
@@ -34,7 +34,7 @@ describe("the history of a collection", () => {
     expect(() => hub.since("things", version + 2)).toThrow(`too old resource version: ${version + 2} (${version + 3})`);
   });
 
-  it("forgets the older half of the largest history once all of them have too many bytes", () => {
+  it("forgets the older half of the largest history once all of them weigh too much", () => {
     const storage = new Storage();
     const hub = hubOver(storage, 1_000, 10_000);
     const { version } = storage;
@@ -49,7 +49,7 @@ describe("the history of a collection", () => {
     expect(() => hub.since("things", last - 10)).toThrow("too old resource version");
   });
 
-  it("has a commit of more bytes than all histories may have only for watches that are open", () => {
+  it("has a commit that weighs more than all histories may only for watches that are open", () => {
     const storage = new Storage();
     const hub = hubOver(storage, 10, 50);
     const { version } = storage;

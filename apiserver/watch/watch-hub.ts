@@ -4,14 +4,14 @@ import type { Commit } from "../storage/storage.ts";
 export interface WatchHubLimits {
   /** The number of commits that a watch of one collection may lag. */
   readonly historyLength: number;
-  /** The bytes of JSON that the commits of all collections may have together. Beyond that the largest history loses its older half. */
-  readonly historyBytesMax: number;
+  /** What the objects in the commits of all collections may weigh together. Beyond that the largest history loses its older half. */
+  readonly historyWeightMax: number;
 }
 
 interface Channel {
   /** Oldest first; every commit of the collection after `forgottenVersion`. */
   readonly history: Commit[];
-  bytes: number;
+  weight: number;
   forgottenVersion: number;
   readonly listeners: Set<(commit: Commit) => void>;
 }
@@ -21,25 +21,25 @@ export class WatchHub {
   readonly #channels = new Map<string, Channel>();
   readonly #firstVersion: number;
   readonly #historyLength: number;
-  readonly #historyBytesMax: number;
-  #bytes = 0;
+  readonly #historyWeightMax: number;
+  #weight = 0;
 
   /** `version`: the store's version when this hub was created; earlier commits are unknown. */
-  constructor(version: number, { historyLength, historyBytesMax }: WatchHubLimits) {
+  constructor(version: number, { historyLength, historyWeightMax }: WatchHubLimits) {
     this.#firstVersion = version;
     this.#historyLength = historyLength;
-    this.#historyBytesMax = historyBytesMax;
+    this.#historyWeightMax = historyWeightMax;
   }
 
   publish(commit: Commit): void {
     const channel = this.#channel(commit.resource);
     channel.history.push(commit);
-    this.#count(channel, commit.entry.json.length);
+    this.#count(channel, commit.entry.weight);
     // Removing in batches keeps a commit cheap: each removal from the start of an array moves the rest.
     if (channel.history.length > this.#historyLength * 2) {
       this.#forget(channel, channel.history.length - this.#historyLength);
     }
-    while (this.#bytes > this.#historyBytesMax) {
+    while (this.#weight > this.#historyWeightMax) {
       const largest = this.#largest();
       this.#forget(largest, Math.ceil(largest.history.length / 2));
     }
@@ -66,26 +66,26 @@ export class WatchHub {
     return { [Symbol.dispose]: () => void listeners.delete(listener) };
   }
 
-  #count(channel: Channel, bytes: number): void {
-    channel.bytes += bytes;
-    this.#bytes += bytes;
+  #count(channel: Channel, weight: number): void {
+    channel.weight += weight;
+    this.#weight += weight;
   }
 
   /** Drops the oldest commits. */
   #forget(channel: Channel, count: number): void {
     const dropped = channel.history.splice(0, count);
     channel.forgottenVersion = dropped.at(-1)?.version ?? channel.forgottenVersion;
-    this.#count(channel, -dropped.reduce((sum, { entry }) => sum + entry.json.length, 0));
+    this.#count(channel, -dropped.reduce((sum, { entry }) => sum + entry.weight, 0));
   }
 
   #largest(): Channel {
-    return [...this.#channels.values()].reduce((one, other) => (other.bytes > one.bytes ? other : one));
+    return [...this.#channels.values()].reduce((one, other) => (other.weight > one.weight ? other : one));
   }
 
   #channel(resource: string): Channel {
     let channel = this.#channels.get(resource);
     if (!channel) {
-      channel = { history: [], bytes: 0, forgottenVersion: this.#firstVersion, listeners: new Set() };
+      channel = { history: [], weight: 0, forgottenVersion: this.#firstVersion, listeners: new Set() };
       this.#channels.set(resource, channel);
     }
     return channel;

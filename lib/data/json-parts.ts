@@ -37,3 +37,21 @@ function closingQuote(text: Uint8Array, open: number): number {
   while (at < text.length && text[at] !== character.quote) at += text[at] === character.backslash ? 2 : 1;
   return at;
 }
+
+/** As `measureJson` of the text of the value. It stops beyond `partsMax`. */
+export function measureValue(value: unknown, partsMax: number): JsonSize {
+  let [parts, nesting] = [0, 0];
+  // Not recursive: the nesting may exceed the call stack. Level by level.
+  for (let level = objectsIn([value]); level.length > 0; level = objectsIn(level.flatMap(membersOf))) {
+    nesting += 1;
+    for (const object of level)
+      parts += Math.max(1, Array.isArray(object) ? object.length : Object.keys(object).length);
+    if (parts > partsMax) break;
+  }
+  return { parts, nesting };
+}
+
+const objectsIn = (values: readonly unknown[]): readonly object[] =>
+  values.filter((value): value is object => typeof value === "object" && value !== null);
+
+const membersOf = (object: object): readonly unknown[] => (Array.isArray(object) ? object : Object.values(object));
