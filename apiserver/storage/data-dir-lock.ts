@@ -1,7 +1,7 @@
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { identityOfProcess, isZombie } from "../../lib/process/process-identity.ts";
-import { holdPipe, isPipeHeld } from "./lock-pipe.ts";
+import { holdPipe, isPipeHeld, isPipeThere } from "./lock-pipe.ts";
 
 /** Another running process uses the directory. */
 export class DataDirInUse extends Error {
@@ -16,22 +16,42 @@ export class DataDirInUse extends Error {
  */
 export function lockDataDir(dir: string): Disposable {
   const lock = join(dir, "lock");
+  // Whatever became of the lock itself: the kernel knows whether its owner runs.
+  refuseHeld(dir, lock);
   removeStale(dir, lock);
-  // Before the lock is there: whoever sees the lock can see that its owner runs.
-  const pipe = holdPipe(pipeOf(lock));
-  const identity = ownIdentity(pipe !== undefined);
-  try {
-    create(dir, lock, identity);
-  } catch (error) {
-    pipe?.[Symbol.dispose]();
-    throw error;
-  }
+  const hasPipe = isPipeThere(pipeOf(lock));
+  const identity = ownIdentity(hasPipe);
+  create(dir, lock, identity);
+  const pipe = hasPipe ? holdAlone(dir, lock, identity) : undefined;
   return {
     [Symbol.dispose]() {
       if (readOwner(lock) === identity) rmSync(lock, { force: true });
       pipe?.[Symbol.dispose]();
     },
   };
+}
+
+/**
+ * Another process that has read the lock of a dead owner may rename the lock that follows it. So the lock alone does not tell who has the
+ * directory. Whoever has linked it looks first whether another holds the pipe, then holds it, and then looks whether the lock is still its own. Of two
+ * processes, the later one to hold the pipe finds it held, or the earlier one finds the lock of the other.
+ */
+function holdAlone(dir: string, lock: string, identity: string): Disposable | undefined {
+  let pipe: Disposable | undefined;
+  try {
+    refuseHeld(dir, lock);
+    pipe = holdPipe(pipeOf(lock));
+    if (readOwner(lock) !== identity) throw inUse(dir, lock, readOwner(lock));
+    return pipe;
+  } catch (error) {
+    if (readOwner(lock) === identity) rmSync(lock, { force: true });
+    pipe?.[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function refuseHeld(dir: string, lock: string): void {
+  if (isPipeHeld(pipeOf(lock))) throw inUse(dir, lock, readOwner(lock));
 }
 
 const pipeOf = (lock: string): string => `${lock}.pipe`;

@@ -190,6 +190,20 @@ describe("a data directory", () => {
     });
   });
 
+  it.each([
+    ["is missing", undefined],
+    ["is of a dead process", "4194304 1"],
+  ])("whose lock %s is refused while a process holds the pipe", (_which, text) => {
+    using dir = temporaryDir();
+    const lock = join(dir.path, "lock");
+    const first = openDataDir(dir.path);
+    rmSync(lock);
+    if (text !== undefined) writeFileSync(lock, text);
+    expect(() => openDataDir(dir.path)).toThrow(DataDirInUse);
+    first[Symbol.dispose]();
+    using _data = openDataDir(dir.path);
+  });
+
   it("has no held pipe any more once it is closed", () => {
     using dir = temporaryDir();
     openDataDir(dir.path)[Symbol.dispose]();

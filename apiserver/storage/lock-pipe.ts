@@ -11,6 +11,10 @@ export function holdPipe(path: string): Disposable | undefined {
   return typeof pipe === "number" ? { [Symbol.dispose]: () => closeSync(pipe) } : undefined;
 }
 
+/** Whether there is a named pipe, or one could be created. Nobody holds it for that. */
+export const isPipeThere = (path: string): boolean =>
+  isPipeHeld(path) !== undefined || (makePipe(path) && isPipeHeld(path) !== undefined);
+
 /** Whether a process holds the pipe. Undefined if that is unknown. */
 export function isPipeHeld(path: string): boolean | undefined {
   // Opening a pipe to write, without waiting, fails if nobody reads.

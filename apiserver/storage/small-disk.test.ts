@@ -97,7 +97,7 @@ describe.runIf(canMountDisks)("an API server on a small disk", () => {
     await fill(api);
     const before = await contentOf(api);
     // As after a crash: the directory is read while the server still has it.
-    rmSync(join(path, "lock"));
+    for (const file of ["lock", "lock.pipe"]) rmSync(join(path, file));
     await using again = await openMemoryApi({ dataDir: path });
     expect(await contentOf(again)).toEqual(before);
   });
