@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { readDeletion } from "./query.ts";
 
 describe("the options of a deletion", () => {
@@ -27,4 +28,21 @@ describe("the options of a deletion", () => {
   ])("are rejected with %s", (_case, body, message) => {
     expect(() => readDeletion(body, new URLSearchParams())).toThrow(message);
   });
+});
+
+it.each([
+  ["watch=1&sendInitialEvents=true", 422],
+  ["watch=1&resourceVersionMatch=NotOlderThan", 422],
+  ["resourceVersionMatch=Exact", 422],
+  ["resourceVersion=2&resourceVersionMatch=Newest", 422],
+  ["resourceVersion=0&resourceVersionMatch=Exact", 422],
+  ["sendInitialEvents=true", 422],
+  ["resourceVersion=1&resourceVersionMatch=Exact", 410],
+  ["limit=abc", 400],
+  ["limit=-1", 200],
+  ["resourceVersion=1&resourceVersionMatch=NotOlderThan", 200],
+])("a list with %s is answered with %i", async (query, code) => {
+  await using api = await openMemoryApi();
+  const response = await fetch(`${api.url}/api/v1/namespaces/default/configmaps?timeoutSeconds=1&${query}`);
+  expect(response.status).toBe(code);
 });

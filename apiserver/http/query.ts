@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../json-values.ts";
 import type { DeletionRequest, PropagationPolicy } from "../objects/object-deletion.ts";
 import type { WriteMode } from "../objects/object-writes.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { badRequest, type StatusError } from "../status-errors.ts";
+import { badRequest, invalid, type StatusError } from "../status-errors.ts";
 import { type Predicate, parseFieldSelector, parseLabelSelector } from "./selectors.ts";
 
 /** The options of a write in its query parameters. */
@@ -29,6 +29,49 @@ export function readVersion(query: URLSearchParams): number | undefined {
   if (text === "") return undefined;
   if (!/^\d+$/.test(text)) throw badRequest(`Invalid value: "${text}": the resourceVersion is not a number`);
   return Number(text);
+}
+
+const notOlderThan = "NotOlderThan";
+
+/**
+ * Checks the options of a list or a watch as kube-apiserver's `ValidateListOptions`.
+ *
+ * @throws StatusError 400 for a limit that is no number, 422 for options that do not go together.
+ */
+export function checkListOptions(query: URLSearchParams): void {
+  const limit = query.get("limit") ?? "";
+  if (!/^([-+]?\d+)?$/.test(limit)) throw badRequest(`strconv.ParseInt: parsing "${limit}": invalid syntax`);
+  const match = query.get("resourceVersionMatch") ?? "";
+  const asksForEvents = query.has("sendInitialEvents");
+  const fault = readBoolean(query, "watch") ? watchFault(match, asksForEvents) : listFault(match, asksForEvents, query);
+  if (!fault) return;
+  const [field, message] = fault;
+  throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [{ reason: "FieldValueForbidden", message, field }]);
+}
+
+/** Whether a list must be of exactly this version. */
+export const isExact = (query: URLSearchParams): boolean => query.get("resourceVersionMatch") === "Exact";
+
+type Fault = readonly [field: string, message: string];
+const refused = (why: string): Fault => ["resourceVersionMatch", why];
+
+function watchFault(match: string, asksForEvents: boolean): Fault | undefined {
+  if (asksForEvents && match !== notOlderThan)
+    return refused(`Forbidden: sendInitialEvents requires setting resourceVersionMatch to ${notOlderThan}`);
+  if (match !== "" && !asksForEvents)
+    return refused("Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+  return undefined;
+}
+
+function listFault(match: string, asksForEvents: boolean, query: URLSearchParams): Fault | undefined {
+  const version = query.get("resourceVersion") ?? "";
+  if (match !== "" && version === "")
+    return refused("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
+  if (match !== "" && match !== "Exact" && match !== notOlderThan)
+    return refused(`Unsupported value: "${match}": supported values: "Exact", "${notOlderThan}", ""`);
+  if (match === "Exact" && version === "0")
+    return refused('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  return asksForEvents ? ["sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list"] : undefined;
 }
 
 /** Like Go's strconv.ParseBool: Python clients send `True`. */

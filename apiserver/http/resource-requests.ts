@@ -8,14 +8,23 @@ import type { ObjectWrites, Update, Written } from "../objects/object-writes.ts"
 import { viewOf } from "../objects/views.ts";
 import { patcherFor } from "../patch/patch-types.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { badRequest, invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
+import { badRequest, expired, invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
 import type { Entry, Storage } from "../storage/storage.ts";
 import { wholeObject } from "../watch/watch-stream.ts";
 import type { Watches } from "../watch/watches.ts";
 import { refuseGrownValue, refuseLargeValue } from "./body-shape.ts";
 import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn } from "./exchange.ts";
 import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
-import { readBoolean, readCount, readDeletion, readSelection, readVersion, readWriteMode } from "./query.ts";
+import {
+  checkListOptions,
+  isExact,
+  readBoolean,
+  readCount,
+  readDeletion,
+  readSelection,
+  readVersion,
+  readWriteMode,
+} from "./query.ts";
 import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
 import { tableEncoding, tableJson } from "./table-answers.ts";
 
@@ -73,10 +82,15 @@ export class ResourceRequests {
 
   /** Returns the whole list and ignores `limit`: everything is in memory. So no list has a token to continue with. */
   list(asked: ResourceRequest): Handled {
+    checkListOptions(asked.query);
     if (readBoolean(asked.query, "watch")) return this.#watch(asked);
     const { kind, query, request } = asked;
     if (query.get("continue")) throw badRequest("continue key is not valid: this server gives none");
-    this.#refuseFuture(readVersion(query));
+    const asOf = readVersion(query);
+    this.#refuseFuture(asOf);
+    if (isExact(query) && asOf !== this.#storage.version) {
+      throw expired("The resourceVersion for the provided list is too old.");
+    }
     const entries = this.#select(asked);
     const version = String(this.#storage.version);
     if (readAccept(request.headers.accept).table) {
