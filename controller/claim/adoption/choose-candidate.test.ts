@@ -181,7 +181,8 @@ it("a choice among members that are not ready takes time in proportion to their 
     };
     return Math.min(...Array.from({ length: 3 }, () => cpuMs(choices)));
   };
-  // In proportion both take as long. With a search over all nodes for each member the first takes over 8 times as long.
-  const [large, small] = [choicesMs(20_000), choicesMs(1_000)];
-  expect(large).toBeLessThan(4 * small);
+  // In proportion both take as long, but for the caches of the processor: up to 5 times was seen. With a search over all nodes for each
+  // member the first takes over 16 times as long.
+  const [large, small] = [choicesMs(50_000), choicesMs(1_000)];
+  expect(large).toBeLessThan(10 * small);
 });
