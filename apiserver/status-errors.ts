@@ -126,12 +126,9 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
   );
 
-export const bodyTooLarge = (maxBytes: number): StatusError =>
-  new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
-
-/** An API server of Kubernetes has no such limit. */
-export const tooManyValues = (valuesMax: number): StatusError =>
-  new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${valuesMax} values`);
+/** `limit`: in bytes, or with the name of what is counted, which an API server of Kubernetes does not limit. */
+export const bodyTooLarge = (limit: number | string): StatusError =>
+  new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${limit}`);
 
 /** A Go decoder of JSON says the same beyond its own depth. */
 export const tooDeep = (nestingMax: number): StatusError =>

@@ -1,6 +1,6 @@
-import { measureJson, measureValue } from "../../lib/data/json-parts.ts";
+import { type JsonSize, measureJson, measureValue } from "../../lib/data/json-parts.ts";
 import { nestingMax } from "../json-values.ts";
-import { tooDeep, tooManyValues } from "../status-errors.ts";
+import { bodyTooLarge, tooDeep } from "../status-errors.ts";
 
 /**
  * The values of one body, and of what a patch makes. The work on an object takes hundreds of bytes for each of its values, and 1.5 MiB of
@@ -15,25 +15,24 @@ export const valuesMax = 200_000;
  * @throws StatusError 413 for too many values, 400 for too many levels.
  */
 export function refuseLargeText(text: Uint8Array): void {
-  const { parts, nesting } = measureJson(text);
-  if (parts > valuesMax) throw tooManyValues(valuesMax);
-  if (nesting > nestingMax) throw tooDeep(nestingMax);
+  refuseLarger(measureJson(text));
 }
 
 /** Checks a value of another format in the same way, and returns it. */
 export function refuseLargeValue<T>(value: T): T {
-  const { parts, nesting } = measureValue(value, valuesMax);
-  if (parts > valuesMax) throw tooManyValues(valuesMax);
-  if (nesting > nestingMax) throw tooDeep(nestingMax);
+  refuseLarger(measureValue(value, valuesMax));
   return value;
 }
 
 /** The same for the result of a patch. An object that is too large already may stay as large. */
 export function refuseGrownValue<T>(value: T, before: unknown): T {
-  const { parts, nesting } = measureValue(value, Number.POSITIVE_INFINITY);
-  if (parts <= valuesMax && nesting <= nestingMax) return value;
-  const old = measureValue(before, Number.POSITIVE_INFINITY);
-  if (parts > Math.max(valuesMax, old.parts)) throw tooManyValues(valuesMax);
-  if (nesting > Math.max(nestingMax, old.nesting)) throw tooDeep(nestingMax);
+  const size = measureValue(value, Number.POSITIVE_INFINITY);
+  if (size.parts <= valuesMax && size.nesting <= nestingMax) return value;
+  refuseLarger(size, measureValue(before, Number.POSITIVE_INFINITY));
   return value;
+}
+
+function refuseLarger(size: JsonSize, old: JsonSize = { parts: 0, nesting: 0 }): void {
+  if (size.parts > Math.max(valuesMax, old.parts)) throw bodyTooLarge(`${valuesMax} values`);
+  if (size.nesting > Math.max(nestingMax, old.nesting)) throw tooDeep(nestingMax);
 }

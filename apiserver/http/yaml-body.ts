@@ -1,5 +1,5 @@
 import { Lexer, parseDocument, type ScalarTag, type Tags } from "yaml";
-import { StatusError } from "../status-errors.ts";
+import { bodyTooLarge } from "../status-errors.ts";
 
 /**
  * The value of a YAML text, as a real API server reads it with sigs.k8s.io/yaml: YAML 1.1 as go-yaml v2 takes it. So `yes` and `on` are
@@ -28,12 +28,7 @@ const tokensMax = 500_000;
 function refuseManyTokens(text: string): void {
   const tokens = new Lexer().lex(text);
   for (let count = 0; !tokens.next().done; count += 1) {
-    if (count === tokensMax)
-      throw new StatusError(
-        413,
-        "RequestEntityTooLarge",
-        `Request entity too large: limit is ${tokensMax} tokens of YAML`,
-      );
+    if (count === tokensMax) throw bodyTooLarge(`${tokensMax} tokens of YAML`);
   }
 }
 
