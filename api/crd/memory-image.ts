@@ -1,4 +1,4 @@
-import { hibernationGroup } from "../kinds/memory-image.ts";
+import { containerImageLengthMax, containerImagesMax, hibernationGroup } from "../kinds/memory-image.ts";
 import { ageColumn, type Definition, type PrinterColumn, singleVersionDefinition } from "./definition.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
 import { bool, described, int32, int64, listMapOf, object, oneOf, text, time } from "./shapes.ts";
@@ -36,13 +36,13 @@ const containerImages: JsonSchema = {
       "image*": described("Its image: a repository with a digest, or a digest alone.", {
         ...text,
         minLength: 1,
-        maxLength: 1_024,
+        maxLength: containerImageLengthMax,
       }),
       "name*": described("The name of the container.", { ...text, minLength: 1, maxLength: 63 }),
     }),
     "name",
   ),
-  maxItems: 128,
+  maxItems: containerImagesMax,
 };
 
 const spec = object({

@@ -6,6 +6,10 @@ export const hibernationGroup = "hibernation.rouse.dev";
 /** `Preflight`: say whether it can be captured. `Capture`: capture it now. */
 export type MemoryImageStage = "Preflight" | "Capture";
 
+/** How many container images a MemoryImage may name, and how long each may be. */
+export const containerImagesMax = 128;
+export const containerImageLengthMax = 1_024;
+
 /** What a container ran: a repository with a digest, or a digest alone. */
 export interface ContainerImage {
   readonly name: string;

@@ -1,10 +1,6 @@
 // The images of the containers of a Pod, by their content. A tag may be moved while a sandbox sleeps.
-import type { ContainerImage } from "../../../api/kinds/memory-image.ts";
+import { type ContainerImage, containerImageLengthMax, containerImagesMax } from "../../../api/kinds/memory-image.ts";
 import type { Container, ContainerStatus, Pod, PodSpec } from "../../../api/kinds/pod.ts";
-
-/** The definition accepts no more. */
-const containersMax = 128;
-const lengthMax = 1_024;
 
 /** A repository with the digest of a manifest, or the digest alone of an image that was imported and never pulled. */
 const byDigest = /^(?:[^\s@]+@)?sha256:[0-9a-f]{64}$/;
@@ -17,8 +13,8 @@ const withoutScheme = (imageId: string): string => imageId.replace(/^[a-z0-9.+-]
 export function containerImagesOf({ status }: Pick<Pod, "status">): readonly ContainerImage[] | undefined {
   const { containerStatuses = [] } = status ?? {};
   const images = containerStatuses.map(({ name, imageID }) => ({ name, image: withoutScheme(imageID) }));
-  const areKnown = images.every(({ image }) => byDigest.test(image) && image.length <= lengthMax);
-  return areKnown && images.length > 0 && images.length <= containersMax ? images : undefined;
+  const areKnown = images.every(({ image }) => byDigest.test(image) && image.length <= containerImageLengthMax);
+  return areKnown && images.length > 0 && images.length <= containerImagesMax ? images : undefined;
 }
 
 /** The spec with its images named by these; undefined: one is missing. */
