@@ -21,6 +21,20 @@ func isNoted(id string) bool {
 	return err == nil
 }
 
+// expectNoKillDuringCapture kills a container of s1 during a capture, which must not reach gVisor, and then without one.
+func (n node) expectNoKillDuringCapture(service *container, next *gvisor) {
+	n.Helper()
+	request := &task.KillRequest{ID: "s1-app", Signal: 15}
+	n.capture("s1")
+	if _, err := service.Kill(inKubernetes, request); err == nil || len(next.calls) != 0 {
+		n.Errorf("during the capture: gVisor got %q, %v", next.calls, err)
+	}
+	os.RemoveAll(tombstones)
+	if _, err := service.Kill(inKubernetes, request); err != nil || len(next.calls) != 1 {
+		n.Errorf("without a capture: gVisor got %q, %v", next.calls, err)
+	}
+}
+
 func TestAKillIsNotedBeforeTheShimLooksWhetherThePodIsPaused(t *testing.T) {
 	n, next := newNode(t), &gvisor{}
 	service, _ := n.open(next, n.request("s1", "app", ""))
@@ -74,28 +88,12 @@ func TestAKillThatCannotBeNotedIsRefusedWhileTheMemoryIsBeingWritten(t *testing.
 	service, _ := n.open(next, n.request("s1", "app", ""))
 	n.startSentry("s1", "running")
 	n.write("killed", "not a folder, so there is no place for a note", 0o600)
-	request := &task.KillRequest{ID: "s1-app", Signal: 15}
-	n.capture("s1")
-	if _, err := service.Kill(inKubernetes, request); err == nil || len(next.calls) != 0 {
-		t.Errorf("during the capture: gVisor got %q, %v", next.calls, err)
-	}
-	os.RemoveAll(tombstones)
-	if _, err := service.Kill(inKubernetes, request); err != nil || len(next.calls) != 1 {
-		t.Errorf("without a capture: gVisor got %q, %v", next.calls, err)
-	}
+	n.expectNoKillDuringCapture(service, next)
 }
 
 func TestAKillIsRefusedIfNobodyKnowsWhetherThePodIsPausedWhileItsMemoryIsBeingWritten(t *testing.T) {
 	n, next := newNode(t), &gvisor{}
 	service, _ := n.open(next, n.request("s1", "app", ""))
 	n.write("k8s.io/s1_sandbox:s1.state", `{"status":"pau`, 0o600)
-	request := &task.KillRequest{ID: "s1-app", Signal: 15}
-	n.capture("s1")
-	if _, err := service.Kill(inKubernetes, request); err == nil || len(next.calls) != 0 {
-		t.Errorf("during the capture: gVisor got %q, %v", next.calls, err)
-	}
-	os.RemoveAll(tombstones)
-	if _, err := service.Kill(inKubernetes, request); err != nil || len(next.calls) != 1 {
-		t.Errorf("without a capture: gVisor got %q, %v", next.calls, err)
-	}
+	n.expectNoKillDuringCapture(service, next)
 }

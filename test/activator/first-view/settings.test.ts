@@ -9,6 +9,7 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
+import { withLateLists } from "../../support/fakes/late-lists.ts";
 import { startTinyKubelet, type TinyKubelet } from "../../support/fakes/tiny-kubelet.ts";
 import { type Http2Client, openHttp2Client, valuesOf } from "../../support/http2-client.ts";
 import { aSandbox, httpProgram } from "../../support/labs/activator-world.ts";
@@ -163,16 +164,9 @@ async function openLab(late: "Sandbox" | "Pod") {
   const names = running.flatMap((row) => times.map((time) => nameOf(row, time)));
   await eventually(() => names.every((name) => kubelet.made(name) > 0), allMadeMs);
 
-  const listed = Promise.withResolvers<void>();
-  const slow: KubeClient = {
-    ...client,
-    list: async (type, options, signal) => {
-      if (type.kind === late) await listed.promise;
-      return client.list(type, options, signal);
-    },
-  };
+  const slow = withLateLists(client, late);
   const registry = new Registry();
-  const parts = { client: slow, clock: systemClock, log: silentLogger, registry };
+  const parts = { client: slow.client, clock: systemClock, log: silentLogger, registry };
   const activator = opened.use(await startActivator(parseActivatorConfig(flags), parts));
   const http2 = opened.use(openHttp2Client(activator.proxyPort));
   const over = new AbortController();
@@ -189,7 +183,7 @@ async function openLab(late: "Sandbox" | "Pod") {
 
   const early = askAll("early");
   await eventually(async () => (await held()) === rows.length, answeredMs / 2);
-  listed.resolve();
+  slow.listed();
   const answers = { early: await early, late: await askAll("late") };
   const closing = opened.move();
   return {

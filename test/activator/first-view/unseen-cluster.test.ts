@@ -17,6 +17,7 @@ import { asTimePasses } from "../../support/as-time-passes.ts";
 import { controlledBy } from "../../support/builders/builders.ts";
 import { observed } from "../../support/drain-questions.ts";
 import { eventually } from "../../support/eventually.ts";
+import { withLateLists } from "../../support/fakes/late-lists.ts";
 import { startTinyKubelet } from "../../support/fakes/tiny-kubelet.ts";
 import { aSandbox, httpProgram } from "../../support/labs/activator-world.ts";
 import { openMemoryApi } from "../../support/memory-api.ts";
@@ -52,16 +53,9 @@ async function openLab(late: "Sandbox" | "Pod" | "SandboxClaim", ...more: readon
   await client.patch(sandboxClaimType, { namespace, name: "task" }, status, { subresource: "status" });
   await eventually(() => kubelet.made("nova") > 0);
 
-  const listed = Promise.withResolvers<void>();
-  const slow: KubeClient = {
-    ...client,
-    list: async (type, options, signal) => {
-      if (type.kind === late) await listed.promise;
-      return client.list(type, options, signal);
-    },
-  };
+  const slow = withLateLists(client, late);
   const registry = new Registry();
-  const parts = { client: slow, clock: systemClock, log: silentLogger, registry };
+  const parts = { client: slow.client, clock: systemClock, log: silentLogger, registry };
   const activator = opened.use(await startActivator(parseActivatorConfig([...flags, ...more]), parts));
   const closing = opened.move();
   return {
@@ -83,10 +77,10 @@ async function openLab(late: "Sandbox" | "Pod" | "SandboxClaim", ...more: readon
       );
       await client.create(sandboxType, aSandbox(name));
     },
-    letGo: () => listed.resolve(),
+    letGo: () => slow.listed(),
     held: async () => Number(/^rouse_activator_held_requests (\d+)$/m.exec(await registry.metrics())?.[1]),
     [Symbol.asyncDispose]: async () => {
-      listed.resolve();
+      slow.listed();
       await closing.disposeAsync();
     },
   };
