@@ -9,6 +9,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { readTarget, refusalAnswer, send, streaming } from "./http/exchange.ts";
 import { handle, type Services } from "./http/request-handler.ts";
 import { ResourceRequests } from "./http/resource-requests.ts";
+import { UnfinishedBodies } from "./http/unfinished-bodies.ts";
 import { KindRegistry } from "./kind-registry.ts";
 import { ServerDocuments } from "./kinds/server-documents.ts";
 import type { PodLogSource } from "./pod-log-source.ts";
@@ -73,12 +74,12 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   const connections = limitConnections(server, connectionsMax);
   const { port } = await listen(server, { host, port: options.port });
 
-  const maxBodyBytes = options.maxBodyBytes ?? defaultBodyBytesMax;
+  const bodies = new UnfinishedBodies(options.maxBodyBytes ?? defaultBodyBytesMax);
   const services: Services = {
     access: { port, token },
     kinds,
     documents: new ServerDocuments(options.kinds),
-    resources: new ResourceRequests({ ...objects, clock, maxBodyBytes }),
+    resources: new ResourceRequests({ ...objects, clock, bodies }),
     logs: { storage: objects.storage, clock, source: options.podLogs },
   };
   server.on(

@@ -5,29 +5,26 @@ import { isJsonObject } from "../json-values.ts";
 import type { ServedKind } from "../served-kind.ts";
 import { badRequest, bodyTooLarge, invalid, type StatusError } from "../status-errors.ts";
 import { mediaTypeOf, parseBody } from "./media-types.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /**
  * The bytes of a body.
  *
- * @throws StatusError 413 as soon as it exceeds `maxBytes`.
+ * @throws StatusError 413 as soon as it exceeds the limit of one body; 429 if all unfinished bodies take too much memory.
  */
-export async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readBytes(request: IncomingMessage, bodies: UnfinishedBodies): Promise<Buffer> {
+  const { maxBytes } = bodies;
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  using body = bodies.begin();
   // The rest of a rejected body is read and dropped: destroying the socket would lose the response.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) body.add(chunk);
+  return body.join();
 }
 
 /** The value in a body; undefined when it is empty. */
-export async function readValue(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+export async function readValue(request: IncomingMessage, bodies: UnfinishedBodies): Promise<unknown> {
   const mediaType = mediaTypeOf(request.headers["content-type"]);
-  return parseBody(mediaType, await readBytes(request, maxBytes));
+  return parseBody(mediaType, await readBytes(request, bodies));
 }
 
 /**

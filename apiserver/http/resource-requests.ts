@@ -27,6 +27,7 @@ import {
 } from "./query.ts";
 import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
 import { tableEncoding, tableJson } from "./table-answers.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** A request for a served kind: the collection, one object, or a subresource of it. */
 export interface ResourceRequest extends Exchange {
@@ -45,7 +46,7 @@ export interface ResourceRequestsOptions {
   readonly writes: ObjectWrites;
   readonly deletion: ObjectDeletion;
   readonly watches: Watches;
-  readonly maxBodyBytes: number;
+  readonly bodies: UnfinishedBodies;
 }
 
 // kube-apiserver allows no unconditional updates of these kinds.
@@ -61,15 +62,15 @@ export class ResourceRequests {
   readonly #writes: ObjectWrites;
   readonly #deletion: ObjectDeletion;
   readonly #watches: Watches;
-  readonly #maxBodyBytes: number;
+  readonly #bodies: UnfinishedBodies;
 
-  constructor({ storage, clock, writes, deletion, watches, maxBodyBytes }: ResourceRequestsOptions) {
+  constructor({ storage, clock, writes, deletion, watches, bodies }: ResourceRequestsOptions) {
     this.#storage = storage;
     this.#clock = clock;
     this.#writes = writes;
     this.#deletion = deletion;
     this.#watches = watches;
-    this.#maxBodyBytes = maxBodyBytes;
+    this.#bodies = bodies;
   }
 
   get(asked: NamedRequest): Answer {
@@ -101,13 +102,13 @@ export class ResourceRequests {
 
   async create(asked: ResourceRequest): Promise<Answer> {
     const { kind, namespace, query, request } = asked;
-    const body = objectOf(await readValue(request, this.#maxBodyBytes), kind, namespace);
+    const body = objectOf(await readValue(request, this.#bodies), kind, namespace);
     return this.#written(201, asked, this.#writes.create(kind, namespace, body, readWriteMode(query)));
   }
 
   async replace(asked: NamedRequest): Promise<Answer> {
     const { kind, namespace, subresource, request } = asked;
-    const value = await readValue(request, this.#maxBodyBytes);
+    const value = await readValue(request, this.#bodies);
     const { scale } = kind;
     if (subresource === "scale" && scale) {
       const body = typedObject(value, scaleType, false);
@@ -121,7 +122,7 @@ export class ResourceRequests {
   async patch(asked: NamedRequest): Promise<Answer> {
     const { kind, namespace, subresource, request } = asked;
     const patcher = patcherFor(kind, mediaTypeOf(request.headers["content-type"]));
-    const patch = parsePatchBody(await readBytes(request, this.#maxBodyBytes));
+    const patch = parsePatchBody(await readBytes(request, this.#bodies));
     const { scale } = kind;
     if (subresource === "scale" && scale) {
       return this.#update(asked, false, (current) =>
@@ -147,7 +148,7 @@ export class ResourceRequests {
 
   async delete(asked: NamedRequest): Promise<Answer> {
     const { kind, namespace, name, query, request } = asked;
-    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const options = readDeletion(await readValue(request, this.#bodies), query);
     const { gone, entry } = this.#deletion.delete(kind, namespace, name, options);
     const shown = { gone, entry: viewOf(kind, entry) };
     return gone && !returnsDeleted(kind)
@@ -157,7 +158,7 @@ export class ResourceRequests {
 
   async deleteCollection(asked: ResourceRequest): Promise<Answer> {
     const { kind, query, request } = asked;
-    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const options = readDeletion(await readValue(request, this.#bodies), query);
     const deleted = this.#select(asked).map(({ object: { metadata } }) =>
       viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
     );
