@@ -123,6 +123,10 @@ export interface Volume {
     readonly optional?: boolean;
   };
   readonly hostPath?: { readonly path: string; readonly type?: string };
+  /** A volume claim that lives as long as the Pod. */
+  readonly ephemeral?: object;
+  /** A volume of a driver that lives as long as the Pod. */
+  readonly csi?: object;
 }
 
 /** Port of a probe: a number, or the name of a port of the same container. */

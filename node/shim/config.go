@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,15 +110,27 @@ func runsOf(config value, names *strings.Replacer) map[string]any {
 	for _, name := range []string{"args", "cwd", "noNewPrivileges", "rlimits", "terminal", "user"} {
 		runs[name] = process[name]
 	}
-	for _, name := range []string{"maskedPaths", "readonlyPaths", "resources", "seccomp", "sysctl"} {
+	for _, name := range []string{"maskedPaths", "readonlyPaths", "seccomp", "sysctl"} {
 		runs[name] = linux[name]
 	}
+	runs["resources"] = withoutPlacement(linux.part("resources"))
 	capabilities := map[string][]string{}
 	for kind := range process.part("capabilities") {
 		capabilities[kind] = sortedTexts(process.part("capabilities").list(kind))
 	}
 	runs["capabilities"] = capabilities
 	return runs
+}
+
+// withoutPlacement leaves out which processors and memory nodes the kubelet has chosen: it chooses anew for each Pod.
+func withoutPlacement(resources value) value {
+	kept := maps.Clone(resources)
+	if cpu := maps.Clone(resources.part("cpu")); cpu != nil {
+		delete(cpu, "cpus")
+		delete(cpu, "mems")
+		kept["cpu"] = cpu
+	}
+	return kept
 }
 
 // ofServices are the variables for the Services of the namespace, which come and go.

@@ -27,7 +27,7 @@ const usualConfig = `{
   ],
   "annotations": {"io.kubernetes.cri.sandbox-uid": "UID-1", "io.kubernetes.cri.sandbox-id": "SANDBOX-1"},
   "linux": {
-    "resources": {"memory": {"limit": 9007199254740993}}, "cgroupsPath": "/kubepods/UID-1",
+    "resources": {"memory": {"limit": 9007199254740993}, "cpu": {"shares": 102, "cpus": "2-3", "mems": "0"}}, "cgroupsPath": "/kubepods/UID-1",
     "namespaces": [{"type": "pid"}, {"type": "network", "path": "/var/run/netns/cni-1"}]
   },
   "other": 18446744073709551615
@@ -48,7 +48,8 @@ func hashOfConfig(t *testing.T, text string) string {
 
 func TestTwoPodsOfOneSpecHaveTheSameConfigHash(t *testing.T) {
 	next := strings.NewReplacer("UID-1", "UID-2", "SANDBOX-1", "SANDBOX-2", "1a2b3c4d", "5e6f7a8b", "x1y2z", "q9r8s",
-		"POD_IP=10.0.0.1", "POD_IP=10.0.0.2", "SHOP_SERVICE_HOST", "DESK_SERVICE_HOST", `"hostname": "web"`, `"hostname": "web-2"`, "cni-1", "cni-2")
+		"POD_IP=10.0.0.1", "POD_IP=10.0.0.2", "SHOP_SERVICE_HOST", "DESK_SERVICE_HOST", `"hostname": "web"`, `"hostname": "web-2"`, "cni-1", "cni-2",
+		`"cpus": "2-3", "mems": "0"`, `"cpus": "4-5", "mems": "1"`)
 	if got, want := hashOfConfig(t, next.Replace(usualConfig)), hashOfConfig(t, usualConfig); got != want {
 		t.Errorf("%s, and not %s", got, want)
 	}
@@ -56,7 +57,7 @@ func TestTwoPodsOfOneSpecHaveTheSameConfigHash(t *testing.T) {
 
 func TestWhateverSaysWhatRunsChangesTheConfigHash(t *testing.T) {
 	changes := [][2]string{{"server.py", "other.py"}, {"/app", "/tmp"}, {"1000, ", "0, "}, {"CAP_KILL", "CAP_SYS_ADMIN"},
-		{`"noNewPrivileges": true`, `"noNewPrivileges": false`}, {`"readonly": true`, `"readonly": false`}, {"9007199254740993", "9007199254740992"},
+		{`"noNewPrivileges": true`, `"noNewPrivileges": false`}, {`"readonly": true`, `"readonly": false`}, {"9007199254740993", "9007199254740992"}, {`"shares": 102`, `"shares": 204`},
 		{"POD_IP=", "LD_PRELOAD="}, {"pvc-1", "pvc-2"}, {"/data", "/etc"}, {"nosuid", "suid"}, {`{"type": "pid"}, `, ""},
 		{"pods/UID-1/volumes/kubernetes.io~csi", "pods/UID-9/volumes/kubernetes.io~csi"}}
 	for _, change := range changes {

@@ -194,6 +194,10 @@ export const memoryReasons: Meanings<RefusalReason> = {
   EphemeralContainers: "The Pod has ephemeral containers, as after kubectl debug.",
   PostStartHook: "A container of the Pod has a postStart hook.",
   Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
+  EphemeralVolumes:
+    "The Pod has volumes that end with it (emptyDir, ephemeral or csi). The next Pod gets new ones, so the memory would not fit to the files.",
+  PodAddress:
+    "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
     "The controller cannot read or make the key that permits memory to be restored; its log says why. It tries again.",

@@ -11,6 +11,8 @@ export const refusalReasons = [
   "EphemeralContainers",
   "PostStartHook",
   "Devices",
+  "EphemeralVolumes",
+  "PodAddress",
   "NoProvider",
   "NoSigningKey",
   "NoGvisor",

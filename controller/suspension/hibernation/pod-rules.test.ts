@@ -36,6 +36,16 @@ const refused: readonly { readonly what: string; readonly spec: PodSpec; readonl
     spec: { ...plain, containers: [{ ...main, volumeDevices: [{ name: "disk" }] }] },
     reason: "Devices",
   },
+  ...(["emptyDir", "ephemeral", "csi"] as const).map((kind) => ({
+    what: `with a volume of type ${kind}`,
+    spec: { ...plain, volumes: [{ name: "data", hostPath: { path: "/data" } }, { name: "scratch", [kind]: {} }] },
+    reason: "EphemeralVolumes",
+  })),
+  ...["status.podIP", "status.podIPs"].map((fieldPath) => ({
+    what: `with ${fieldPath} in an environment variable`,
+    spec: { ...plain, containers: [main, { ...main, env: [{ name: "IP", valueFrom: { fieldRef: { fieldPath } } }] }] },
+    reason: "PodAddress",
+  })),
   { what: "with a resource claim", spec: { ...plain, resourceClaims: [{ name: "gpu" }] }, reason: "Devices" },
 ];
 
@@ -67,7 +77,11 @@ describe("the part of a Pod that is kept for the rules", () => {
 
   it("has one item of each list, and nothing that a tenant may make large", () => {
     const bulk = "x".repeat(10_000);
-    const env = [{ name: "A", value: bulk }];
+    const address = { fieldRef: { fieldPath: "status.podIP" } };
+    const env = [
+      { name: "A", value: bulk },
+      { name: bulk, valueFrom: address },
+    ];
     const many = Array.from({ length: 50 }, (_, at) => ({ name: `c-${at}`, env, lifecycle: { postStart: {} } }));
     const limits = Object.fromEntries(many.map(({ name }) => [`example.com/${name}`, 1]));
     const devices = many.map((one) => ({
@@ -75,7 +89,8 @@ describe("the part of a Pod that is kept for the rules", () => {
       resources: { limits },
       volumeDevices: many.map(({ name }) => ({ name })),
     }));
-    const spec = { containers: devices, initContainers: many, ephemeralContainers: many, resourceClaims: many };
-    expect(JSON.stringify(partForRules(spec)).length).toBeLessThan(600);
+    const volumes = many.map(({ name }) => ({ name: name + bulk, emptyDir: {} }));
+    const spec = { containers: devices, initContainers: many, ephemeralContainers: many, resourceClaims: many, volumes };
+    expect(JSON.stringify(partForRules(spec)).length).toBeLessThan(1_200);
   });
 });
