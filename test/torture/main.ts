@@ -4,7 +4,7 @@ import { explain } from "../../lib/guard/explain.ts";
 import { endProcess } from "../../lib/process/lifecycle.ts";
 import { faultsOfSchedules, schedulesOfTorture } from "../http1/schedules/run-schedules.ts";
 import { Findings } from "./findings.ts";
-import { type Kind, kinds, kindsOnRequest } from "./plan.ts";
+import { type Kind, kinds } from "./plan.ts";
 import { torture } from "./torture.ts";
 
 const flags = {
@@ -12,7 +12,6 @@ const flags = {
   seed: flag.integer(1, "seed of the clients, requests, programs and bytes; timing still varies"),
   short: flag.boolean(false, "take half a minute in total, unless --seconds is given"),
   clients: flag.integer(28, "number of clients"),
-  with: flag.string("", `kinds of traffic to add, separated by commas: ${[...kindsOnRequest].join(", ")}`),
   without: flag.string("", `kinds of traffic to omit, separated by commas: ${kinds.join(", ")}`),
 };
 
@@ -29,8 +28,8 @@ endProcess(
 
 async function main(): Promise<number> {
   const { values, given, rest } = parseFlags(flags, process.argv.slice(2));
-  const [added, without] = [values.with, values.without].map((list) => list.split(",").filter(Boolean));
-  const unknown = [...(added ?? []), ...(without ?? [])].filter((name) => !kinds.some((kind) => kind === name));
+  const without = values.without.split(",").filter(Boolean);
+  const unknown = without.filter((name) => !kinds.some((kind) => kind === name));
   if (rest.length > 0 || unknown.length > 0) {
     say(usage("npm run torture --", flags));
     return 2;
@@ -42,9 +41,7 @@ async function main(): Promise<number> {
   say(`${schedulesOfTorture} schedules, ${failed.length} failed`);
   const seconds = values.short && !given.has("seconds") ? shortSeconds : values.seconds;
   const findings = new Findings(seed, say);
-  const chosen = new Set<Kind>(
-    kinds.filter((kind) => !without?.includes(kind) && (!kindsOnRequest.has(kind) || added?.includes(kind))),
-  );
+  const chosen = new Set<Kind>(kinds.filter((kind) => !without.includes(kind)));
   const reporter = setInterval(() => say(findings.counts()), reportEveryMs);
   try {
     await torture({ seed, clients, findings, kinds: chosen, forMs: seconds * 1_000 });

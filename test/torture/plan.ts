@@ -20,9 +20,6 @@ export const kinds = [
 ] as const;
 export type Kind = (typeof kinds)[number];
 
-/** Kinds that are omitted unless they are asked for: what they find is not all mended yet. */
-export const kindsOnRequest: ReadonlySet<Kind> = new Set<Kind>(["http2", "websocket", "grpc", "grpcWeb"]);
-
 /** What a sandbox does after its answer, or within it. */
 export type AnswerEnding =
   /** Waits for the next request. */
