@@ -26,7 +26,7 @@ type claim struct {
 func (c *container) claimImage(ctx context.Context, of claim) error {
 	annotations := of.annotations
 	if !imageName.MatchString(annotations[imageAnnotation]) {
-		return c.leave(ctx, "%q is not the name of an image", annotations[imageAnnotation])
+		return c.leave(ctx, "%q is not the name of a memory image", annotations[imageAnnotation])
 	}
 	if err := checkStore(annotations[storeAnnotation]); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *container) leave(ctx context.Context, why string, of ...any) error {
 }
 
 func (c *container) leaveUsed(ctx context.Context, image string) error {
-	return c.leave(ctx, "image %s was used before, as %s says", image, c.mark.path)
+	return c.leave(ctx, "memory image %s was used before, as %s says", image, c.mark.path)
 }
 
 // beginRestore claims the image for the Pod, if it is what this Pod may be restored from.
@@ -83,7 +83,7 @@ func (c *container) beginRestore(ctx context.Context, image string, of claim) er
 		return err
 	}
 	if refused == nil && isUsed {
-		refused = &refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: fmt.Sprintf("the Pod %s has used the image", used.Pod)}
+		refused = &refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: fmt.Sprintf("the Pod %s has used the memory image", used.Pod)}
 	}
 	if refused != nil {
 		return errors.Join(c.leave(ctx, "%v", refused), refused.write(image))
@@ -110,13 +110,13 @@ func (c *container) joinRestore(ctx context.Context, image, name string, of clai
 		return err
 	}
 	if err != nil || ofPod.Container != c.sandbox.id || !slices.Contains(ofPod.Containers, name) {
-		return c.leave(ctx, "its Pod was not restored from image %s with this container", image)
+		return c.leave(ctx, "its Pod was not restored from memory image %s with this container", image)
 	}
 	if ofPod.Outcome == "restoring" {
-		return fmt.Errorf("it is not known yet whether the Pod was restored from image %s", image)
+		return fmt.Errorf("it is not known yet whether the Pod was restored from memory image %s", image)
 	}
 	if ofPod.Outcome != "restored" {
-		return c.leave(ctx, "its Pod was not restored from image %s", image)
+		return c.leave(ctx, "its Pod was not restored from memory image %s", image)
 	}
 	described, bad := readDescription(image)
 	if bad == nil {
@@ -150,7 +150,7 @@ func (c *container) take(ctx context.Context, image string, bad error) (bool, er
 // this cannot be told.
 func (d description) permits(uid string, annotations map[string]string, unreadable error) (*refusal, error) {
 	if unreadable != nil {
-		return &refusal{Pod: uid, Reason: "ImageMissing", Message: fmt.Sprintf("the image cannot be read: %v", unreadable)}, nil
+		return &refusal{Pod: uid, Reason: "ImageMissing", Message: fmt.Sprintf("the memory image cannot be read: %v", unreadable)}, nil
 	}
 	return permit{
 		podUID:     uid,
@@ -166,7 +166,7 @@ func (d description) permits(uid string, annotations map[string]string, unreadab
 
 // decline has the whole Pod start anew. Nothing of it has been restored, so that is no error.
 func (c *container) decline(ctx context.Context, image string, reason error) error {
-	log.G(ctx).Warnf("container %s starts anew: cannot restore image %s: %v", c.id, image, reason)
+	log.G(ctx).Warnf("container %s starts anew: cannot restore memory image %s: %v", c.id, image, reason)
 	c.image = ""
 	return c.mark.conclude("refused", reason)
 }
@@ -174,7 +174,7 @@ func (c *container) decline(ctx context.Context, image string, reason error) err
 // refuse marks the image. The container was captured and is not restored yet, so the rest of the Pod waits for it: the
 // sentry ends too, if there is one.
 func (c *container) refuse(image string, reason error) error {
-	refused := fmt.Errorf("cannot restore image %s: %w", image, reason)
+	refused := fmt.Errorf("cannot restore memory image %s: %w", image, reason)
 	_, _, sentry, err := c.sandbox.state()
 	if err == nil {
 		err = c.sandbox.end(sentry)

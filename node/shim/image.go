@@ -87,7 +87,7 @@ func openRegular(path string) (*os.File, error) {
 // bytes. The container that holds the Pod together has no name.
 func (d description) check(image, container string, of claim) error {
 	if container != "" && !slices.Contains(d.Containers, container) {
-		return fmt.Errorf("the image has the containers %q, and not %q", d.Containers, container)
+		return fmt.Errorf("the memory image has the containers %q, and not %q", d.Containers, container)
 	}
 	if _, isNamed := d.Files["checkpoint.img"]; !isNamed {
 		return fmt.Errorf("%s does not name checkpoint.img", descriptionFile)
@@ -103,7 +103,7 @@ func (d description) check(image, container string, of claim) error {
 		return err
 	}
 	if d.Runsc != version {
-		return fmt.Errorf("the image was made by runsc %q; this node has %q", d.Runsc, version)
+		return fmt.Errorf("the memory image was made by runsc %q; this node has %q", d.Runsc, version)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (c *container) Start(ctx context.Context, request *task.StartRequest) (*tas
 		return nil, c.giveUp(ctx, err)
 	}
 	c.noteRestored(ctx)
-	log.G(ctx).Infof("container %s was restored from image %s in %s", c.id, c.image, time.Since(began))
+	log.G(ctx).Infof("container %s was restored from memory image %s in %s", c.id, c.image, time.Since(began))
 	return response, nil
 }
 
@@ -167,13 +167,13 @@ const timeToAnswer = 50 * time.Millisecond
 
 // giveUp ends the sentry and this shim after a failed restore. With an error alone, the Pod would stay half made.
 func (c *container) giveUp(ctx context.Context, reason error) error {
-	failed := fmt.Errorf("the restore from image %s failed: %w", c.image, reason)
+	failed := fmt.Errorf("the restore from memory image %s failed: %w", c.image, reason)
 	return c.endAll(ctx, errors.Join(failed, c.mark.conclude("failed", reason)))
 }
 
 // tryLater does the same before anything is restored, so the image stays unused.
 func (c *container) tryLater(ctx context.Context, reason error) error {
-	failed := fmt.Errorf("nothing is restored from image %s yet: %w", c.image, reason)
+	failed := fmt.Errorf("nothing is restored from memory image %s yet: %w", c.image, reason)
 	return c.endAll(ctx, errors.Join(failed, c.mark.release()))
 }
 

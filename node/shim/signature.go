@@ -99,7 +99,7 @@ func (p permit) verify(signature string) (*refusal, error) {
 			return nil, nil
 		}
 	}
-	return refused("WrongSignature", "the signature is not of this controller, or not for this Pod and this image")
+	return refused("WrongSignature", "the signature is not of this controller, or not for this Pod and this memory image")
 }
 
 var errNoKey = errors.New("the file has no key")
