@@ -27,18 +27,18 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   });
   const holdTime = new Histogram({
     name: "rouse_activator_hold_seconds",
-    help: "Time that requests and TCP connections were held, for every outcome.",
+    help: "Time that requests and TCP connections were held, or needed to connect to a running sandbox, for every outcome.",
     buckets,
     registers,
   });
   const held = new Gauge({
     name: "rouse_activator_held_requests",
-    help: "Current number of held requests and TCP connections.",
+    help: "Current number of requests and TCP connections that are held, or that connect to a running sandbox.",
     registers,
   });
   new Gauge({
     name: "rouse_activator_held_requests_limit",
-    help: "Maximum number of held requests and TCP connections (--held-max-total).",
+    help: "Maximum of rouse_activator_held_requests (--held-max-total); a request with a large head counts several times.",
     registers,
   }).set(heldMax);
   for (const trigger of wakeTriggers) for (const outcome of wakeOutcomes) wakes.inc({ trigger, outcome }, 0);

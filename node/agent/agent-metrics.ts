@@ -56,7 +56,7 @@ export class AgentMetrics {
     for (const outcome of outcomes) this.#restores.inc({ outcome }, 0);
     this.#refused = new Counter({
       name: "rouse_node_refused_pods_total",
-      help: "Pods that asked for memory on this node without a valid signature of the controller, by reason.",
+      help: "Pods that asked for memory on this node and did not get it, because they have no valid signature of the controller (NotSigned, WrongSignature, NoPublicKey), the memory image is missing (ImageMissing), or another Pod has used it (AlreadyUsed).",
       labelNames: ["reason"] as const,
       registers,
     });
@@ -105,6 +105,6 @@ export class AgentMetrics {
 const countEvictions = (registry: Registry): Counter =>
   new Counter({
     name: "rouse_node_evictions_total",
-    help: "Images of this node that were removed to make room for another one, the oldest first.",
+    help: "Memory images of this node that were removed to make room for another one, the oldest first.",
     registers: [registry],
   });

@@ -104,7 +104,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. In a manual suspension that happens after drainTimeoutSeconds. In a suspension for inactivity it happens in two cases only: after drainTimeoutSeconds to requests that match ignoreRequests, and when an activator has not responded for 5 minutes. The text says what was cut.",
+      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. That happens when an activator has not responded for 5 minutes, and after drainTimeoutSeconds: in a manual suspension to all work, in a suspension for inactivity only to requests that match ignoreRequests. The text says what was cut.",
   },
   SuspensionBlocked: {
     on: "Sandbox",
@@ -200,7 +200,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
     "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
-    "The controller cannot read or make the key that permits memory to be restored; its log says why. It tries again.",
+    "The controller cannot read or make the key that permits memory to be restored, or cannot write its public half for the nodes; its log says why. It tries again.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
@@ -228,13 +228,13 @@ export const lossMeanings: Meanings<LossReason> = {
   NotRecorded:
     "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
-  AlreadyUsed: "A Pod was already restored from this memory, or has tried it.",
+  AlreadyUsed: "A Pod was already restored from this memory, has tried it, or may have tried it.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   ContainerImageUnknown:
     "The MemoryImage does not say which images the containers ran, as one that a former release of the controller made.",
   ContainerImageMissing:
     "The image that a container of the captured Pod ran cannot be had any more. It starts anew from the image that its Pod template names.",
-  NoSigningKey: "The controller could not read the key that permits memory to be restored; its log says why.",
+  NoSigningKey: "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   Evicted: "Its node has removed the memory, because a newer memory image needed the room.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",

@@ -99,7 +99,7 @@ async function bringUpToDate(options: DrainCertificatesOptions, signal?: AbortSi
     const secret = await client.get(secretType, name, signal).catch(undefinedIfNotFound);
     const known = secret && credentialsIn(secret, clock.now());
     if (known) return known;
-    log.info("making new certificates for the drain port");
+    log.info("making new certificates for the drain listener");
     await write(client, await makeSecret(namespace, secret, clock.now()), signal);
   }
   throw new Error(`Secret ${namespace}/${drainSecretName} kept changing: every update conflicted`);

@@ -61,12 +61,12 @@ export class Bounds implements Disposable {
   }
 
   #endLate(): void {
-    this.#stop.abort(new CaptureFailed("DeadlineExceeded", `it took longer than ${this.#order.limitMs} ms`));
+    this.#stop.abort(new CaptureFailed("DeadlineExceeded", `the capture took longer than ${this.#order.limitMs} ms`));
   }
 
   #endGivenUp(): void {
     if (!this.#order.isGivenUp()) return;
-    this.#stop.abort(new CaptureFailed("GivenUp", "the controller has given it up, or its MemoryImage is deleted"));
+    this.#stop.abort(new CaptureFailed("GivenUp", "the controller has given the capture up, or its MemoryImage is deleted"));
   }
 
   async #watch(): Promise<void> {
