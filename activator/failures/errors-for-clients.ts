@@ -93,7 +93,7 @@ export const activatorErrors = {
   WakeRefused: {
     status: 503,
     retryAfterSeconds: 30,
-    text: (id) => `Sandbox may not be woken by this activator: ${id}`,
+    text: (id) => `The API server rejects the wake of the sandbox: ${id}`,
   },
   WakeRateLimited: { status: 503, retryAfterSeconds: 5, text: () => "Too many sandboxes are being woken." },
   HoldLimitReached: { status: 503, retryAfterSeconds: 1, text: () => "Too many requests are waiting." },

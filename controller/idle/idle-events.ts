@@ -25,5 +25,5 @@ export const woken = (regarding: Sandbox, port: number): NewEvent => ({
   type: "Normal",
   reason: "SandboxWoken",
   action: "Waking",
-  note: `woken by a connection to port ${port}`,
+  note: `woken through port ${port}`,
 });

@@ -24,7 +24,7 @@ it("each wake is reported once, for any number of reports by an activator", () =
   reported(2, 100);
   reported(2, 5_100);
   reported(4, 0);
-  expect(notes).toEqual(["woken by a connection to port 8888", "woken by a connection to port 8888"]);
+  expect(notes).toEqual(["woken through port 8888", "woken through port 8888"]);
 });
 
 it("a new leader reports a wake that the former leader may have missed, and no older one", () => {

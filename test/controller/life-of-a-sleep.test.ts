@@ -39,7 +39,7 @@ describe("an idle sandbox", () => {
     lab.activator.activities = [{ sandbox, inFlight: 0, idleForMs: 0, wake: { generation, port: 8888, agoMs: 0 } }];
     expect((await lab.untilReady()).metadata.uid).not.toBe(first.metadata.uid);
     await vi.waitFor(
-      async () => expect(await lab.eventNotes("SandboxWoken")).toEqual(["woken by a connection to port 8888"]),
+      async () => expect(await lab.eventNotes("SandboxWoken")).toEqual(["woken through port 8888"]),
       waiting,
     );
     const awake = await lab.sandbox();

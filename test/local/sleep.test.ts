@@ -84,9 +84,7 @@ it("hello is suspended when it is idle, and the next request wakes it", async ()
     const { items } = await client.list(eventType, { namespace: "default" });
     return items.map(({ reason, note }) => `${reason}: ${note}`);
   };
-  await expect
-    .poll(notes, { timeout: 20_000, interval: 100 })
-    .toContain("SandboxWoken: woken by a connection to port 8888");
+  await expect.poll(notes, { timeout: 20_000, interval: 100 }).toContain("SandboxWoken: woken through port 8888");
   expect(await notes()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
   await expect.poll(asleep, { timeout: 20_000, interval: 100 }).toBe("Inactivity");
 }, 60_000);

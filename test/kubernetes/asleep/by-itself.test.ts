@@ -49,9 +49,7 @@ describe.concurrent("a sandbox with an inactivity timeout", () => {
     expect(cells).toMatch(/Suspended +\d+s/);
 
     expect(await count()).toMatchObject({ status: 200, reason: undefined, body: '{"count":2}\n' });
-    await eventually(async () =>
-      (await eventNotes(test, "SandboxWoken")).includes("woken by a connection to port 8888"),
-    );
+    await eventually(async () => (await eventNotes(test, "SandboxWoken")).includes("woken through port 8888"));
   });
 
   it("is not suspended during a request that takes longer than the timeout", async () => {
