@@ -33,7 +33,7 @@ const nameIsLabel: ValidationRule = {
 const containerImages: JsonSchema = {
   ...listMapOf(
     object({
-      "image*": described("Its image: a repository with a digest, or a digest alone.", {
+      "image*": described("Its container image: a repository with a digest, or a digest alone.", {
         ...text,
         minLength: 1,
         maxLength: containerImageLengthMax,
@@ -47,7 +47,7 @@ const containerImages: JsonSchema = {
 
 const spec = object({
   containerImages: described(
-    "What the containers of the captured Pod ran. A Pod that goes on from the memory names its images so, because a tag may have been moved. Written with the stage Capture.",
+    "What the containers of the captured Pod ran. A Pod that goes on from the memory names these container images, because a tag may have been moved. Written with the stage Capture.",
     fixed(containerImages),
   ),
   "nodeName*": described("The node of the Pod.", fixed(named)),
@@ -63,7 +63,7 @@ const spec = object({
     stage,
   ),
   "timeoutSeconds*": described(
-    "Maximum time of a capture, in seconds. It begins when the node agent freezes the Pod.",
+    "Maximum time of a capture, in seconds, from when the node agent begins it. A capture that had to wait for others has less time, so that the controller need not wait longer.",
     fixed({ ...int32, minimum: 1, maximum: 60 }),
   ),
 });
@@ -113,7 +113,7 @@ const status = object({
   preflight: described("Whether the Pod can be captured.", preflight),
   reason: described("The reason of the phase, in one word.", oneWord),
   refused: described(
-    "The last Pod that asked for this memory without a valid signature of the controller. It was started anew, and the memory is kept.",
+    "The last Pod that asked for this memory and was refused: it had no valid signature of the controller, the memory was gone, or another Pod had used it. It was started anew, and did not touch the memory.",
     refused,
   ),
   restore: described("What became of the memory when a new Pod asked for it.", restore),

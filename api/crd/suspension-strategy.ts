@@ -32,7 +32,7 @@ const lastWake = object({
 });
 
 export const hibernation: JsonSchema = described(
-  "What became of the memory. Only for sandboxes with suspensionStrategy.type Hibernate.",
+  "What became of the memory. Only for sandboxes with suspensionStrategy.type Hibernate, and for those whose type was changed while their memory was kept.",
   object({
     bytes: described("Size of the captured memory on its node. Only for the states Hibernated and Restoring.", int64),
     capturedAt: described("Time at which the memory was captured. Only for the states Hibernated and Restoring.", time),

@@ -4,6 +4,7 @@ import { memoryImageDefinition } from "../../api/crd/memory-image.ts";
 import {
   givenUpAnnotation,
   memoryImageAnnotation,
+  memoryStoreAnnotation,
   policyTemplateAnnotation,
   runHashAnnotation,
   sealedPodAnnotation,
@@ -48,6 +49,11 @@ const annotations = [
   ],
   [memoryImageAnnotation, "Pod", "The MemoryImage that the Pod is to be restored from. Written by the controller."],
   [
+    memoryStoreAnnotation,
+    "Pod",
+    "The store that has this memory, as `status.storeID` of the MemoryImage. The Pod waits while its node has another one. Written by the controller.",
+  ],
+  [
     signatureAnnotation,
     "Pod",
     "The signature of the controller that permits this Pod to be restored from that MemoryImage. Written by the controller, which removes the scheduling gate of the same name in the same write.",
@@ -85,7 +91,7 @@ export function fieldsPage(): string {
     "These fields are on `Sandbox.spec` and `SandboxTemplate.spec`, in both API versions. All other fields are those of the ecosystem's API.",
     table(["Field", "Type", "Meaning"], rowsOf(autoFields, "spec.")),
     "## Status",
-    "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, the others only for sandboxes with `autoSuspension`.",
+    "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, or whose type was changed while their memory was kept; the others only for sandboxes with `autoSuspension`.",
     table(["Field", "Type", "Meaning"], rowsOf(autoStatusFields, "status.")),
     "## MemoryImage",
     "The group is `hibernation.rouse.dev`, the version `v1alpha1`. The kind is [experimental](../hibernation.md), and not installed by default. No person writes it.",

@@ -234,7 +234,8 @@ export const lossMeanings: Meanings<LossReason> = {
     "The MemoryImage does not say which images the containers ran, as one that a former release of the controller made.",
   ContainerImageMissing:
     "The image that a container of the captured Pod ran cannot be had any more. It starts anew from the image that its Pod template names.",
-  NoSigningKey: "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
+  NoSigningKey:
+    "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   Evicted: "Its node has removed the memory, because a newer memory image needed the room.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",

@@ -66,7 +66,9 @@ export class Bounds implements Disposable {
 
   #endGivenUp(): void {
     if (!this.#order.isGivenUp()) return;
-    this.#stop.abort(new CaptureFailed("GivenUp", "the controller has given the capture up, or its MemoryImage is deleted"));
+    this.#stop.abort(
+      new CaptureFailed("GivenUp", "the controller has given the capture up, or its MemoryImage is deleted"),
+    );
   }
 
   async #watch(): Promise<void> {
