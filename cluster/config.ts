@@ -6,7 +6,7 @@ export const clusterFlags = {
   dir: flag.string("", "directory of the cluster; empty: rouse/cluster in XDG_CACHE_HOME, else in ~/.cache"),
   gvisor: flag.boolean(
     false,
-    "build gVisor, run the Pods with runtimeClassName: gvisor in it, and keep the memory of sandboxes",
+    "build gVisor, run the Pods with runtimeClassName: gvisor in it, and keep the memory of sandboxes with suspensionStrategy.type Hibernate",
   ),
   "install-packages": flag.boolean(false, "install missing Debian packages; needs root"),
 } satisfies FlagTable;

@@ -53,7 +53,7 @@ export function describeFullDisk(dataDir: string | undefined): string {
 export const describeMissingProgram = ({ sandbox, program }: { readonly sandbox: string; readonly program: string }) =>
   `The sandbox ${sandbox} cannot start: this machine does not have the program ${program}.`;
 
-/** The message about a port in use, with the flag that changes it. */
+/** The message about a port that is in use or not permitted, with the flag that changes it. */
 export function describeTakenPort(port: number, what: string, flagName: string): string {
-  return `port ${port} for the ${what} is in use; choose another with ${flagName} (0 means any)`;
+  return `port ${port} for the ${what} is in use, or this user may not use it; choose another with ${flagName} (0 means any)`;
 }

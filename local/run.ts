@@ -112,7 +112,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   const begin = async () => {
     await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
     writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
-    say(`\nRouse runs on this machine, only for you:\n\n${describeAddresses(addresses)}`);
+    say(`\nRouse runs, and only programs of this machine can reach it:\n\n${describeAddresses(addresses)}`);
     const shown = { ...dependencies, client, addresses, activatorPort: activator.proxyPort, lastWake: () => lastWake };
     await demo(shown, config.examples, stop);
     if (config.readyFile) writeWhole(config.readyFile, `${JSON.stringify(addresses)}\n`, 0o600);
