@@ -35,7 +35,7 @@ export interface InformersOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Follow only Pods and Services with the tracking label. Others are then never adopted. */
+  /** Follow only Pods and Services with the tracking label. Another one is adopted only when the creation of an object of its name fails. */
   readonly trackedOnly: boolean;
   /** Whether there are activators, and so slices that lead to them. */
   readonly tcpFronts: boolean;

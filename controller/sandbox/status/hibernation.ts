@@ -78,7 +78,10 @@ const noImage: MemoryRefusal = {
   reason: "ImageLost",
   message: "the MemoryImage was deleted, and not by the controller",
 };
-const gaveUp: MemoryRefusal = { reason: "ImageLost", message: "the controller has given the memory up before" };
+const gaveUp: MemoryRefusal = {
+  reason: "ImageLost",
+  message: "the controller had already given the memory up, for an earlier wake",
+};
 
 const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);
 

@@ -120,7 +120,10 @@ const tooOld: MemoryRefusal = {
   reason: "PodTooOld",
   message: "the Pod was created before the sandbox was to hibernate, or before hibernation was enabled",
 };
-const noKey: MemoryRefusal = { reason: "NoSigningKey", message: "the controller cannot read or make its signing key, or cannot write its public half for the nodes" };
+const noKey: MemoryRefusal = {
+  reason: "NoSigningKey",
+  message: "the controller cannot read or make its signing key, or cannot write its public half for the nodes",
+};
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = {
   reason: "NoAnswer",
