@@ -22,7 +22,7 @@ export const migrateFlags = {
   "dry-run": flag.boolean(false, "print the intended writes, and write nothing"),
   namespace: flag.string(
     "",
-    "rewrite only objects in this namespace; empty: in all namespaces. Whatever the namespace, migrate and revert change the stored version of the whole cluster",
+    "read and write only objects in this namespace; empty: in all namespaces. Whatever the namespace, migrate and revert change the stored version of the whole cluster",
   ),
   kubeconfig: flag.string(
     "",
