@@ -96,8 +96,8 @@ func (v value) text(name string) string {
 	return text
 }
 
-// runsOf takes what says what would run. Not the image: config.json has only the path of its files. Not the values of the
-// environment: they may have the address of the Pod, and the processes of an image have those of before. The controller's own
+// runsOf takes what says what would run. Not the container image: config.json has only the path of its files. Not the values of the
+// environment: they may have the address of the Pod, and the processes of a memory image have those of before. The controller's own
 // hash has what the spec says of both.
 func runsOf(config value, names *strings.Replacer) map[string]any {
 	process, linux := config.part("process"), config.part("linux")
