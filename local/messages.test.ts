@@ -39,7 +39,7 @@ describe("the output of local mode", () => {
 
   it("names the flag for a port that is in use", () => {
     expect(describeTakenPort(8080, "activator", "--port")).toBe(
-      "port 8080 for the activator is in use, or this user may not use it; choose another with --port (0 means any)",
+      "port 8080 for the activator is in use, or this user has no right to it; choose another with --port (0 means any)",
     );
   });
 });

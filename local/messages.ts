@@ -55,5 +55,5 @@ export const describeMissingProgram = ({ sandbox, program }: { readonly sandbox:
 
 /** The message about a port that is in use or not permitted, with the flag that changes it. */
 export function describeTakenPort(port: number, what: string, flagName: string): string {
-  return `port ${port} for the ${what} is in use, or this user may not use it; choose another with ${flagName} (0 means any)`;
+  return `port ${port} for the ${what} is in use, or this user has no right to it; choose another with ${flagName} (0 means any)`;
 }

@@ -56,7 +56,7 @@ export const activatorErrors = {
     status: 404,
     text: (id) => `Sandbox uses the host network and does not declare this port: ${id}`,
   },
-  BadAddress: { status: 502, text: (id) => `Sandbox has an address that may not be dialled: ${id}` },
+  BadAddress: { status: 502, text: (id) => `Sandbox has an address that must not be dialled: ${id}` },
   WakeNotAllowed: { status: 409, text: (id) => `Sandbox is suspended, and this request does not wake it: ${id}` },
   SandboxExpired: { status: 410, text: (id) => `Sandbox has expired: ${id}` },
   SandboxDeleted: { status: 410, text: (id) => `Sandbox is deleted: ${id}` },
@@ -72,7 +72,7 @@ export const activatorErrors = {
   QuotaExceeded: {
     status: 503,
     retryAfterSeconds: 30,
-    text: (id) => `Sandbox may not run for lack of quota: ${id}.`,
+    text: (id) => `A ResourceQuota leaves no room for the sandbox: ${id}.`,
   },
   ContainerFailed: {
     status: 502,

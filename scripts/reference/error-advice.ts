@@ -26,7 +26,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   BadPodIp: {
-    why: "X-Sandbox-Pod-IP is an address that may not be dialled, such as a loopback or link-local address, or is sent twice with different values.",
+    why: "X-Sandbox-Pod-IP is an address that must not be dialled, such as a loopback or link-local address, or is sent twice with different values.",
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
@@ -124,7 +124,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Declare the port in its Pod template.",
   },
   BadAddress: {
-    why: "The address of the Pod may not be dialled, such as a loopback address.",
+    why: "The address of the Pod must not be dialled, such as a loopback address.",
     what: "Check the network plugin of the cluster.",
   },
   WakeNotAllowed: {

@@ -227,15 +227,15 @@ describe("local mode, when it cannot start", () => {
     try {
       expect(await local.run("--ephemeral", "--port=0", `--api-port=${port}`)).toBe(1);
       expect(local.output).toContain(
-        `port ${port} for the API server is in use, or this user may not use it; choose another with --api-port`,
+        `port ${port} for the API server is in use, or this user has no right to it; choose another with --api-port`,
       );
       expect(await local.run("--ephemeral", `--port=${port}`, "--api-port=0")).toBe(1);
       expect(local.output).toContain(
-        `port ${port} for the activator is in use, or this user may not use it; choose another with --port`,
+        `port ${port} for the activator is in use, or this user has no right to it; choose another with --port`,
       );
       expect(await local.run("--ephemeral", "--port=0", "--api-port=0", `--by-name-port=${port}`)).toBe(1);
       expect(local.output).toContain(
-        `port ${port} for the by-name listener is in use, or this user may not use it; choose another with --by-name`,
+        `port ${port} for the by-name listener is in use, or this user has no right to it; choose another with --by-name`,
       );
     } finally {
       squatter.close();

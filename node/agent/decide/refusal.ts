@@ -114,7 +114,7 @@ export const isShort = ({ store, disk, namespace }: Shortage): boolean => store 
 /** The preflight counts what other images may free. They go only for a capture. */
 function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): Refusal | undefined {
   if (observed.sandbox?.memoryBytes === undefined) {
-    return { reason: "SizeUnknown", message: "the agent may not see how much memory the Pod has" };
+    return { reason: "SizeUnknown", message: "the agent cannot see how much memory the Pod has" };
   }
   const spare = memoryImage?.spec.stage === "Capture" ? [] : evictable;
   const { store, disk, namespace } = shortageOf(observed);
