@@ -144,7 +144,7 @@ async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, 
   const end = async () => {
     log.warn(
       { image: textOf(key) },
-      "gVisor still writes the memory of a failed capture, and the disk is full; ending its sentry",
+      "gVisor still writes the memory of a failed capture, and the disk is full; ending the sentry of the Pod",
     );
     await doors.sandboxes.end(sandbox);
   };
