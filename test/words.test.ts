@@ -36,6 +36,22 @@ it.each(Object.entries(former))("no text says %s any more: it is called %s", (wo
   expect(found).toEqual([]);
 });
 
+const ofHibernation =
+  /^(node\/|controller\/suspension\/|controller\/sandbox\/|api\/crd\/memory-image|scripts\/reference\/reasons).*\.(ts|go)$/;
+const isTest = (file: string): boolean => /(\.test\.ts|_test\.go)$/.test(file);
+const literal = /"((?:[^"\\\n]|\\.)*)"|`([^`\n]*)`/g;
+
+it("each text about hibernation says whether it means a memory image or a container image", () => {
+  const lines = projectFiles()
+    .filter((file) => ofHibernation.test(file) && !isTest(file))
+    .flatMap((file) => readFileSync(file, "utf8").split("\n"))
+    .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line));
+  const texts = lines.flatMap((line) => [...line.matchAll(literal)].map((found) => found[1] ?? found[2] ?? ""));
+  const sentences = texts.filter((text) => text.split(" ").length > 2);
+  expect(sentences.filter((text) => /memory image/i.test(text)).length).toBeGreaterThan(20);
+  expect(sentences.filter((text) => /(?<!memory |container )\bimages?\b(?!\.json)/i.test(text))).toEqual([]);
+});
+
 const titled = /\b(?:it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`)/g;
 
 it("test titles have at most 100 characters and name no chapter of a document that does not exist", () => {

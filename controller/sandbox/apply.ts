@@ -230,7 +230,8 @@ async function createPod(
   if (created === "clashed" || !from) return created;
   const permit = permitFor(created, from);
   const signature = permit && signPermit?.(permit);
-  if (signature === undefined) throw new Refused("the Pod cannot be signed: the content of its image is unknown");
+  if (signature === undefined)
+    throw new Refused("the Pod cannot be signed: the content of its memory image is unknown");
   return to.patch(pods, created, signedPatch(created, signature));
 }
 

@@ -208,7 +208,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   NoAnswer: "The agent of the node has not said yet whether it can keep the memory of this Pod.",
   AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
   ContainerImageUnknown:
-    "The status of the Pod does not name the image of each container by its digest, so nobody could tell later whether the image is the same.",
+    "The status of the Pod does not name the container image of each container by its digest, so nobody could tell later whether a container image is the same.",
   CaptureFailed:
     "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
@@ -231,9 +231,9 @@ export const lossMeanings: Meanings<LossReason> = {
   AlreadyUsed: "A Pod was already restored from this memory, has tried it, or may have tried it.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   ContainerImageUnknown:
-    "The MemoryImage does not say which images the containers ran, as one that a former release of the controller made.",
+    "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",
   ContainerImageMissing:
-    "The image that a container of the captured Pod ran cannot be had any more. It starts anew from the image that its Pod template names.",
+    "A container image that the captured Pod ran cannot be had any more. The sandbox starts anew from the container images that its Pod template names.",
   NoSigningKey:
     "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",

@@ -131,5 +131,5 @@ const noAnswer: MemoryRefusal = {
 };
 const noContainerImages: MemoryRefusal = {
   reason: "ContainerImageUnknown",
-  message: "the status of the Pod does not name the image of each container by its digest",
+  message: "the status of the Pod does not name the container image of each container by its digest",
 };

@@ -40,7 +40,7 @@ const backoff: Backoff = { baseMs: lookEveryMs, maxMs: pauseMaxMs, jitter: 0.2 }
 export function startOrphanRemoval(options: OrphanRemovalOptions): Running {
   const { clock, log } = options;
   const removal = new OrphanRemoval(options);
-  return startTask("the removal of orphaned images", async (signal) => {
+  return startTask("the removal of orphaned memory images", async (signal) => {
     while (!signal.aborted) {
       try {
         await removal.round(signal);
