@@ -46,3 +46,12 @@ it.each([
   const response = await fetch(`${api.url}/api/v1/namespaces/default/configmaps?timeoutSeconds=1&${query}`);
   expect(response.status).toBe(code);
 });
+
+it("a deletion of a collection with options that no list may have is rejected, and deletes nothing", async () => {
+  await using api = await openMemoryApi();
+  const url = `${api.url}/api/v1/namespaces/default/configmaps`;
+  const headers = { "content-type": "application/json" };
+  await fetch(url, { method: "POST", headers, body: JSON.stringify({ metadata: { name: "kept" } }) });
+  const rejected = await fetch(`${url}?resourceVersionMatch=Exact`, { method: "DELETE" });
+  expect([rejected.status, (await fetch(`${url}/kept`)).status]).toEqual([422, 200]);
+});

@@ -158,6 +158,7 @@ export class ResourceRequests {
 
   async deleteCollection(asked: ResourceRequest): Promise<Answer> {
     const { kind, query, request } = asked;
+    checkListOptions(query);
     const options = readDeletion(await readValue(request, this.#bodies), query);
     const deleted = this.#select(asked).map(({ object: { metadata } }) =>
       viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
