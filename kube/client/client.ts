@@ -45,6 +45,8 @@ export type Patch =
 export interface WriteOptions {
   readonly fieldManager?: string;
   readonly subresource?: "status" | "scale";
+  /** The API server does all but store the result: it also asks its admission policies and webhooks. */
+  readonly dryRun?: boolean;
 }
 
 export interface DeleteOptions {

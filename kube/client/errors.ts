@@ -56,6 +56,17 @@ const codesOfRejections: readonly number[] = [400, 403, 413, 422];
 /** The API server, or an admission policy, refuses what the request asks for: it would refuse it again. */
 export const isRejected = (error: unknown): error is ApiError =>
   error instanceof ApiError && codesOfRejections.includes(error.code) && !changesUid(error);
+/** No room in a ResourceQuota, or not yet counted. Room may come. */
+const isAboutQuota = ({ message }: ApiError): boolean =>
+  /\b(exceeded|failed|insufficient|status unknown for) quota\b/i.test(message);
+/** Rejected for what the object is: only a change of it, or of a policy, helps. */
+export const isRejectedForGood = (error: unknown): error is ApiError =>
+  isRejected(error) && !isNamespaceTerminating(error) && !(error.code === 403 && isAboutQuota(error));
+/** A webhook that may have effects of its own was not asked. Kubernetes admits such webhooks only if they were made before 1.22. */
+export const isDryRunUnsupported = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  error.code === 400 &&
+  /^admission webhook "[^"]*" does not support dry run$/.test(error.message);
 /** The resource version is too old: list again. */
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");

@@ -95,6 +95,16 @@ describe("a call", () => {
     ]);
   });
 
+  it("asks for a dry run of all steps, or of none", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod));
+    await api.client.create(podType, aPod, { fieldManager: "rouse", dryRun: true });
+    await api.client.create(podType, aPod, { fieldManager: "rouse", dryRun: false });
+    expect(api.received.map(({ query }) => query)).toEqual([
+      { fieldManager: "rouse", dryRun: "All" },
+      { fieldManager: "rouse" },
+    ]);
+  });
+
   it("deletes with its preconditions in DeleteOptions", async () => {
     await using api = await openScriptedApi((_, response) => answerJson(response, 200, { kind: "Status" }));
     await api.client.delete(podType, nova, { preconditions: { uid: "u1" }, gracePeriodSeconds: 3 });

@@ -129,9 +129,13 @@ function withTypes<T extends KubeObject>(type: ResourceType<T>, list: KubeList<T
   return { ...list, items: items.map((item) => ({ apiVersion, kind, ...item })) };
 }
 
-function writePath(type: ResourceType, name: Partial<ObjectName>, { subresource, fieldManager }: WriteOptions = {}) {
+function writePath(type: ResourceType, name: Partial<ObjectName>, options: WriteOptions = {}) {
+  const { subresource, fieldManager, dryRun } = options;
   const where = { namespace: name.namespace, ...(name.name !== undefined && { name: name.name }) };
-  return resourcePath(type, { ...where, ...(subresource && { subresource }) }) + queryOf({ fieldManager });
+  return (
+    resourcePath(type, { ...where, ...(subresource && { subresource }) }) +
+    queryOf({ fieldManager, dryRun: dryRun ? "All" : undefined })
+  );
 }
 
 function queryOf(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {

@@ -127,6 +127,17 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${configMapsOf(api)}/a`)).code).toBe(404);
     });
 
+    it("refuses in a dry run what it would refuse, and looks last whether the name is taken", async () => {
+      await using api = await open();
+      const create = (body: object, query = "") => api.call("POST", `${podsOf(api)}${query}`, { body });
+      const valid = aPod("a", { containers: [{ name: "main", image: "busybox" }] });
+      const invalid = aPod("a", { containers: [] });
+      expect(await create(invalid, "?dryRun=All")).toMatchObject({ code: 422, status: { reason: "Invalid" } });
+      expect((await create(valid)).code).toBe(201);
+      expect(await create(valid, "?dryRun=All")).toMatchObject({ code: 409, status: { reason: "AlreadyExists" } });
+      expect(await create(invalid, "?dryRun=All")).toMatchObject({ code: 422, status: { reason: "Invalid" } });
+    });
+
     it("stores no object of more than 1.5 MiB", async () => {
       await using api = await open();
       const large = (name: string, bytes: number) =>

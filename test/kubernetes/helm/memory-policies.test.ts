@@ -58,6 +58,10 @@ async function install(): Promise<void> {
 it("only the controller has Pods ask for memory, on every path by which an annotation comes to a Pod", async () => {
   expect(await said("kubectl create", aPod("plain"))).toBe("");
   expect(await said(`kubectl create ${controller}`, aPod("nova", asksFor))).toBe("");
+  // As the controller asks whether a Pod would be accepted. The name is looked at last.
+  const dryRun = "kubectl create --dry-run=server";
+  expect(await said(dryRun, aPod("nova", asksFor))).toContain(onlyController);
+  expect(await said(`${dryRun} ${controller}`, aPod("nova", asksFor))).toContain("already exists");
   expect(await said("kubectl label pod nova team=a")).toBe("");
   const key = "hibernation.rouse.dev/image";
   for (const change of [
