@@ -3,7 +3,7 @@ import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { ImageAction } from "../suspension/hibernation/decide-images.ts";
-import type { LossReason } from "../suspension/hibernation/restore.ts";
+import type { LossReason, MemorySource } from "../suspension/hibernation/restore.ts";
 
 /** The part of a sandbox that an action concerns; a failure in one part does not stop the others. */
 export type Part = "claims" | "pod" | "podName" | "service" | "sandbox" | "memory";
@@ -13,8 +13,8 @@ type MergePatch = Readonly<Record<string, unknown>>;
 export type Action =
   | { readonly do: "createClaim"; readonly claim: PersistentVolumeClaim }
   | { readonly do: "adoptClaim"; readonly claim: Stored<PersistentVolumeClaim>; readonly patch: MergePatch }
-  /** `from`: the image that it goes on from. It is signed as soon as it has a UID, and until then it has a gate. */
-  | { readonly do: "createPod"; readonly pod: Pod; readonly from?: Stored<MemoryImage> }
+  /** `from`: what it goes on from. It is signed as soon as it has a UID, and until then it has a gate. */
+  | { readonly do: "createPod"; readonly pod: Pod; readonly from?: MemorySource }
   | { readonly do: "adoptPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "patchPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   /** `asSeen`: not if it has changed since, as by the scheduler. */

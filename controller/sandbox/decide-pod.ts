@@ -83,7 +83,7 @@ function create(observed: Observed): readonly Action[] {
   // The Pod would have other values than the Sandbox.
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
   const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
-  const confirmed = from ? [{ do: "confirmImage", image: from } as const] : [];
+  const confirmed = from ? [{ do: "confirmImage", image: from.image } as const] : [];
   return [
     ...wrong,
     ...givenUp,

@@ -19,6 +19,8 @@ export interface StatusTransition {
   /** In the status after the pass; the sandbox has the one before. Absent: it is not to hibernate. */
   readonly hibernation?: Hibernation | undefined;
   readonly memoryRefusal?: MemoryRefusal | undefined;
+  /** What the API server says against the Pod whose memory this pass has given up; absent: nothing. */
+  readonly rejection?: string | undefined;
 }
 
 type Conditions = Pick<StatusTransition, "before" | "after">;
@@ -45,6 +47,7 @@ const eventSources: readonly ((transition: StatusTransition) => EventContent | u
   suspended,
   memoryLost,
   memoryKept,
+  podRejected,
   woken,
   keptAwake,
   expired,
@@ -176,6 +179,13 @@ function woken(transition: StatusTransition): EventContent | undefined {
   }
   const note = `Sandbox goes on with its memory${tookMs === undefined ? "" : `: restored in ${tookMs} ms`}`;
   return { type: "Normal", reason: "MemoryRestored", action: "Resuming", note };
+}
+
+/** Comes before the memory is told as lost. */
+function podRejected({ rejection }: StatusTransition): EventContent | undefined {
+  if (rejection === undefined) return undefined;
+  const note = `The API server rejects the Pod that goes on from the memory of the sandbox, so it starts anew: ${rejection}`;
+  return { type: "Warning", reason: "PodRejected", action: "Resuming", note };
 }
 
 function keptAwake(transition: StatusTransition): EventContent | undefined {

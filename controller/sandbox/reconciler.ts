@@ -16,7 +16,8 @@ import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
 import { contextToWrite, type Traces } from "../traces.ts";
 import type { Failure } from "./actions.ts";
-import { type Applied, apply, type SandboxWriters } from "./apply.ts";
+import { type Applied, apply } from "./apply/apply.ts";
+import type { SandboxWriters } from "./apply/sandbox-writers.ts";
 import { type Decision, decide } from "./decide.ts";
 import { eventsOf, type StatusTransition } from "./events.ts";
 import { isExpired } from "./expiry.ts";
@@ -168,6 +169,7 @@ export class SandboxReconciler {
     const writers = this.#writersFor(first);
     let seen = first;
     let podCreated = false;
+    let rejection: string | undefined;
     for (let round = 1; ; round += 1) {
       const decision = decide(seen);
       const { sandbox } = seen;
@@ -179,9 +181,10 @@ export class SandboxReconciler {
         signal,
       );
       podCreated ||= applied.podCreated;
+      rejection ??= applied.rejection;
       const isWorthARound = applied.clashed && !applied.unfinished && round < roundsMax;
       const again = isWorthARound ? this.#observe(keyOf(sandbox), standing) : undefined;
-      if (!again) return { actedOn: sandbox, decision, applied: { ...applied, podCreated } };
+      if (!again) return { actedOn: sandbox, decision, applied: { ...applied, podCreated, rejection } };
       seen = again;
     }
   }
@@ -247,14 +250,11 @@ export class SandboxReconciler {
     }
   }
 
-  #report({ sandbox, memoryRefusal }: Observed, status: SandboxStatus, { podCreated, failures }: Applied): void {
+  #report({ sandbox, memoryRefusal }: Observed, status: SandboxStatus, applied: Applied): void {
     const { events, metrics } = this.#options;
     const before = sandbox.status?.conditions ?? [];
     const { conditions: after = [], hibernation } = status;
-    const transition: StatusTransition = {
-      ...{ sandbox, before, after, podCreated, failures },
-      ...{ hibernation, memoryRefusal },
-    };
+    const transition: StatusTransition = { ...applied, sandbox, before, after, hibernation, memoryRefusal };
     for (const happening of eventsOf(transition)) events?.record(happening);
     metrics.passed(transition);
   }

@@ -29,7 +29,7 @@ import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
 import type { Traces } from "../traces.ts";
-import type { SandboxWriters } from "./apply.ts";
+import type { SandboxWriters } from "./apply/sandbox-writers.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { isAwaited } from "./queue/is-awaited.ts";

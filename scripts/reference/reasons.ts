@@ -44,6 +44,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     means:
       "Its memory was kept, and its new Pod does not have it: its processes were started anew. Or the memory was removed during the sleep, because suspensionStrategy.type was changed. The text has the reason, as in status.hibernation.",
   },
+  PodRejected: {
+    on: "Sandbox",
+    means:
+      "An admission policy or webhook rejects the Pod that goes on from the memory of the sandbox, or its signature, and not a Pod without the memory. The controller gives the memory up; the text has the words of the API server.",
+  },
   MemoryRestored: {
     on: "Sandbox",
     means: "Its processes go on with their memory in a new Pod.",
@@ -234,6 +239,8 @@ export const lossMeanings: Meanings<LossReason> = {
     "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",
   ContainerImageMissing:
     "A container image that the captured Pod ran cannot be had any more. The sandbox starts anew from the container images that its Pod template names.",
+  PodRejected:
+    "An admission policy or webhook rejects the Pod that goes on from the memory, as for its container images that are named by digest, and not the one that the Pod template describes. The event PodRejected has its words.",
   NoSigningKey:
     "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",

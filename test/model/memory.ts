@@ -138,7 +138,7 @@ export function withNextLife(world: World, mutation: Mutation | undefined) {
     : unusable.reduce((on, { image }) => withImage(on, podOf(image), { givenUp: true }), world);
   const next = { ...given, images: [...given.images, newImage(world.run)] };
   if (!from) return { next, what: "", broken: undefined };
-  const old = podOf(from);
+  const old = podOf(from.image);
   return {
     next: withImage(next, old, { used: true }),
     what: `, which goes on from Pod ${old}`,

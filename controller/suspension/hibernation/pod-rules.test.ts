@@ -38,7 +38,13 @@ const refused: readonly { readonly what: string; readonly spec: PodSpec; readonl
   },
   ...(["emptyDir", "ephemeral", "csi"] as const).map((kind) => ({
     what: `with a volume of type ${kind}`,
-    spec: { ...plain, volumes: [{ name: "data", hostPath: { path: "/data" } }, { name: "scratch", [kind]: {} }] },
+    spec: {
+      ...plain,
+      volumes: [
+        { name: "data", hostPath: { path: "/data" } },
+        { name: "scratch", [kind]: {} },
+      ],
+    },
     reason: "EphemeralVolumes",
   })),
   ...["status.podIP", "status.podIPs"].map((fieldPath) => ({
@@ -90,7 +96,13 @@ describe("the part of a Pod that is kept for the rules", () => {
       volumeDevices: many.map(({ name }) => ({ name })),
     }));
     const volumes = many.map(({ name }) => ({ name: name + bulk, emptyDir: {} }));
-    const spec = { containers: devices, initContainers: many, ephemeralContainers: many, resourceClaims: many, volumes };
+    const spec = {
+      containers: devices,
+      initContainers: many,
+      ephemeralContainers: many,
+      resourceClaims: many,
+      volumes,
+    };
     expect(JSON.stringify(partForRules(spec)).length).toBeLessThan(1_200);
   });
 });

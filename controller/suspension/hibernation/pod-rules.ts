@@ -67,7 +67,8 @@ const rules: readonly Rule[] = [
   },
   {
     reason: "PodAddress",
-    message: "a container of the Pod gets the address of the Pod in an environment variable, and a restored Pod has another one",
+    message:
+      "a container of the Pod gets the address of the Pod in an environment variable, and a restored Pod has another one",
     refuses: ({ containers = [] }) => containers.some(asksForAddress),
   },
 ];

@@ -100,9 +100,13 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
 
   it("names its images as the captured Pod ran them, and keeps the hash of what the template says", () => {
     const containerImages = [{ name: "main", image: `sha256:${"b".repeat(64)}` }];
-    const { pod: next } = nextPodOf(sandboxOf(), pod(), seen(captured({ spec: { containerImages } })));
+    const image = captured({ spec: { containerImages } });
+    const { pod: next, from } = nextPodOf(sandboxOf(), pod(), seen(image));
     expect(next.spec?.containers).toEqual([{ ...containerImages[0], imagePullPolicy: "Never" }]);
     expect(next.metadata.annotations).toMatchObject({ [runHashAnnotation]: runHash });
+    const anew = nextPodOf(sandboxOf(), pod(), seen()).pod;
+    expect(from).toEqual({ image, anew });
+    expect(anew).toMatchObject({ spec, metadata: { annotations: { [runHashAnnotation]: runHash } } });
   });
 
   it("goes on from no memory whose images are unknown", () => {

@@ -26,6 +26,7 @@ export const lossReasons = [
   "NotScheduled",
   "ContainerImageUnknown",
   "ContainerImageMissing",
+  "PodRejected",
   "NoSigningKey",
   "ImageLost",
   "Evicted",
@@ -39,10 +40,17 @@ export type LossReason = (typeof lossReasons)[number];
 /** How long a Pod that is to be restored may wait for its node, until it is replaced by one that may run anywhere. */
 export const scheduleLimitMs = 1_000;
 
+/** What a Pod goes on from. */
+export interface MemorySource {
+  /** It must still be as it was seen when the Pod is made: another leader may have given it up. */
+  readonly image: Stored<MemoryImage>;
+  /** The Pod without the memory. */
+  readonly anew: Pod;
+}
+
 export interface NextPod {
   readonly pod: Pod;
-  /** The image that it goes on from. It must still be as it was seen when the Pod is made: another leader may have given it up. */
-  readonly from?: Stored<MemoryImage>;
+  readonly from?: MemorySource;
   /** Images that must not be used any more, before this Pod exists. */
   readonly unusable: readonly { readonly image: Stored<MemoryImage>; readonly why: LossReason }[];
 }
@@ -63,7 +71,8 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
       held.length > 1 ? "SeveralImages" : (objection(sandbox, hashed, image) ?? (canSign ? undefined : "NoSigningKey")),
   }));
   const [usable] = judged.filter(({ why }) => why === undefined);
-  if (usable) return { pod: restoring(hashed, usable.image), from: usable.image, unusable: [] };
+  if (usable)
+    return { pod: restoring(hashed, usable.image), from: { image: usable.image, anew: hashed }, unusable: [] };
   return { pod: hashed, unusable: judged.flatMap(({ image, why }) => (why ? [{ image, why }] : [])) };
 }
 

@@ -6,6 +6,7 @@ import type { Hibernation, SandboxSpec } from "../../../api/kinds/sandbox.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { agentPod, startFakeNodeAgent } from "../fakes/fake-node-agent.ts";
+import { type Intercept, interceptCalls } from "../fakes/intercepted-client.ts";
 import { openSleepLab, type SleepLab, waiting } from "./sleep-lab.ts";
 
 export const flags = ["--hibernation"];
@@ -57,12 +58,15 @@ export const watching = ({ client }: SleepLab) => ({
   ...{ clock: systemClock, log: silentLogger },
 });
 
-/** A sandbox that runs, and whose agent has answered. */
-export async function openRunning(spec: Partial<SandboxSpec> = {}) {
+const untouched: Intercept = (_call, proceed) => proceed();
+
+/** A sandbox that runs, and whose agent has answered. `intercept`: between its controller and the API server. */
+export async function openRunning(spec: Partial<SandboxSpec> = {}, intercept = untouched) {
   await using stack = new AsyncDisposableStack();
   const lab = stack.use(await openSleepLab());
   const agent = stack.use(startFakeNodeAgent(lab.client));
-  const controller = stack.use(await lab.startController({ flags }));
+  const client = interceptCalls(lab.client, intercept);
+  const controller = stack.use(await lab.startController({ flags, client }));
   await lab.create({ ...hibernates, ...spec });
   const pod = await lab.untilReady();
   await untilAnswered(lab, pod.metadata.uid);

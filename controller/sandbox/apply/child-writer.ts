@@ -5,7 +5,7 @@ import { isAlreadyExists, isConflict, isNotFound } from "../../../kube/client/er
 import { patchOfSame, type WithMetadata } from "../../merge-patch.ts";
 import type { OwnWrites } from "../../own-writes.ts";
 
-const fieldManager = "sandbox-controller";
+export const fieldManager = "sandbox-controller";
 
 /** The writes to the children of a Sandbox, and the read before a deletion or a repeated creation, each seen by its store at once. */
 export function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {

@@ -1,37 +1,16 @@
-import {
-  type PersistentVolumeClaim,
-  persistentVolumeClaimType,
-  podType,
-  type Service,
-  serviceType,
-} from "../../api/kinds/core.ts";
-import { type MemoryImage, memoryImageType } from "../../api/kinds/memory-image.ts";
-import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
-import type { ResourceType } from "../../api/kinds/resource-type.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { givenUpAnnotation, podNameAnnotation, signatureAnnotation, signingGate } from "../../api/rules/keys.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
-import { isInvalid } from "../../kube/client/errors.ts";
-import type { OwnWrites } from "../own-writes.ts";
-import type { Creations } from "../stores/creations.ts";
-import { type Permit, permitFor } from "../suspension/hibernation/permit.ts";
-import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
-import type { PassTrace } from "./pass-trace.ts";
-import { writerOf } from "./queue/child-writer.ts";
-
-export interface SandboxWriters {
-  readonly client: KubeClient;
-  readonly creations: Creations;
-  readonly sandboxes: OwnWrites<Sandbox>;
-  readonly pods: OwnWrites<Pod, "trackedOwner">;
-  readonly services: OwnWrites<Service>;
-  readonly claims: OwnWrites<PersistentVolumeClaim>;
-  /** Absent: nothing captures memory here, and no action names an image. */
-  readonly images?: OwnWrites<MemoryImage, "sandboxUid"> | undefined;
-  /** Signs what permits a Pod to be restored; undefined without a key. Absent: there are no images. */
-  readonly signPermit?: ((permit: Permit) => string | undefined) | undefined;
-}
+import { persistentVolumeClaimType, podType, serviceType } from "../../../api/kinds/core.ts";
+import { memoryImageType } from "../../../api/kinds/memory-image.ts";
+import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { podNameAnnotation } from "../../../api/rules/keys.ts";
+import { isInvalid } from "../../../kube/client/errors.ts";
+import type { Creations } from "../../stores/creations.ts";
+import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "../actions.ts";
+import type { PassTrace } from "../pass-trace.ts";
+import { writerOf } from "./child-writer.ts";
+import { createPod, GivenUp, giveUpPatch } from "./create-pod.ts";
+import type { SandboxWriters } from "./sandbox-writers.ts";
 
 export interface Applied {
   readonly failures: readonly Failure[];
@@ -41,6 +20,8 @@ export interface Applied {
    * meanwhile. Now the stores show it: observe and decide once more.
    */
   readonly clashed: boolean;
+  /** What the API server says against a Pod that was to go on from memory: it is given up, and this counts as a clash. Absent: nothing. */
+  readonly rejection?: string | undefined;
   /** Some actions are left for the next pass, which is due at once. */
   readonly unfinished: boolean;
   /** Milliseconds until a child may be created that was lost again and again; undefined: none waits. */
@@ -72,6 +53,7 @@ export async function apply(
   const undone: Action[] = [];
   let clashed = false;
   let podCreated = false;
+  let rejection: string | undefined;
   let left = writesToManyMax;
   let unfinished = false;
   const waits = waitsToCreate(actions, sandbox, writers.creations);
@@ -86,7 +68,9 @@ export async function apply(
       }
       if (toMany.has(action.do)) left -= 1;
       try {
-        const isDone = (await perform(action, sandbox, writers, signal)) !== "clashed";
+        const result = await perform(action, sandbox, writers, signal);
+        const isDone = result !== "clashed" && !(result instanceof GivenUp);
+        if (result instanceof GivenUp) rejection = result.rejection;
         if (!isDone) undone.push(action);
         clashed ||= !isDone;
         podCreated ||= isDone && action.do === "createPod";
@@ -107,7 +91,7 @@ export async function apply(
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
-  return { failures, podCreated, clashed, unfinished, createInMs };
+  return { failures, podCreated, clashed, rejection, unfinished, createInMs };
 }
 
 /** The actions that must wait, because what they create was lost again and again. */
@@ -168,9 +152,10 @@ function withNameOfClaim(action: Action, message: string): string {
 async function perform(
   action: Action,
   sandbox: Stored<Sandbox>,
-  { client, creations, sandboxes, pods, services, claims, images, signPermit }: SandboxWriters,
+  writers: SandboxWriters,
   signal: AbortSignal,
-): Promise<Stored<KubeObject> | "done" | "clashed"> {
+): Promise<Stored<KubeObject> | "done" | "clashed" | GivenUp> {
+  const { client, creations, sandboxes, pods, services, claims, images } = writers;
   const created = () => creations.note(sandbox, createdBy(action) ?? "");
   const to = <T extends KubeObject>(type: ResourceType<T>) => writerOf(client, type, signal);
   switch (action.do) {
@@ -179,7 +164,7 @@ async function perform(
     case "adoptClaim":
       return to(persistentVolumeClaimType).patch(claims, action.claim, action.patch);
     case "createPod":
-      return createPod(action, { to: to(podType), pods, signPermit, onCreated: created });
+      return createPod(action, { writers, onCreated: created, signal });
     case "adoptPod":
     case "patchPod":
       return to(podType).patch(pods, action.pod, action.patch);
@@ -204,7 +189,7 @@ async function perform(
     case "createImage":
       return images ? to(memoryImageType).create(images, action.image, created) : "done";
     case "giveUpImage":
-      return images ? to(memoryImageType).patch(images, action.image, giveUp(action)) : "done";
+      return images ? to(memoryImageType).patch(images, action.image, giveUpPatch(action.image, action.why)) : "done";
     case "confirmImage":
       return images ? to(memoryImageType).confirm(images, action.image) : "done";
     case "deleteImage":
@@ -213,34 +198,3 @@ async function perform(
       throw new Refused(action.why);
   }
 }
-
-interface PodWriter {
-  readonly to: ReturnType<typeof writerOf<Pod>>;
-  readonly pods: SandboxWriters["pods"];
-  readonly signPermit: SandboxWriters["signPermit"];
-  readonly onCreated: () => void;
-}
-
-/** A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. */
-async function createPod(
-  { pod, from }: Extract<Action, { do: "createPod" }>,
-  { to, pods, signPermit, onCreated }: PodWriter,
-): Promise<Stored<Pod> | "done" | "clashed"> {
-  const created = await to.create(pods, pod, onCreated);
-  if (created === "clashed" || !from) return created;
-  const permit = permitFor(created, from);
-  const signature = permit && signPermit?.(permit);
-  if (signature === undefined)
-    throw new Refused("the Pod cannot be signed: the content of its memory image is unknown");
-  return to.patch(pods, created, signedPatch(created, signature));
-}
-
-/** With the version that the create returned: not for a Pod that has changed since, nor for another of that name. */
-const signedPatch = ({ metadata: { resourceVersion }, spec }: Stored<Pod>, signature: string) => ({
-  metadata: { resourceVersion, annotations: { [signatureAnnotation]: signature } },
-  spec: { schedulingGates: spec?.schedulingGates?.filter(({ name }) => name !== signingGate) ?? null },
-});
-
-const giveUp = ({ image, why }: Extract<Action, { do: "giveUpImage" }>) => ({
-  metadata: { resourceVersion: image.metadata.resourceVersion, annotations: { [givenUpAnnotation]: why } },
-});
