@@ -13,7 +13,7 @@ type MergePatch = Readonly<Record<string, unknown>>;
 export type Action =
   | { readonly do: "createClaim"; readonly claim: PersistentVolumeClaim }
   | { readonly do: "adoptClaim"; readonly claim: Stored<PersistentVolumeClaim>; readonly patch: MergePatch }
-  /** `from`: what it goes on from. It is signed as soon as it has a UID, and until then it has a gate. */
+  /** `from`: what it goes on from. It has a gate until it is signed, once it has a UID and its image is as it was decided on. */
   | { readonly do: "createPod"; readonly pod: Pod; readonly from?: MemorySource }
   | { readonly do: "adoptPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "patchPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
@@ -21,8 +21,6 @@ export type Action =
   | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean; readonly asSeen?: true }
   /** No Pod may go on from this memory any more. */
   | { readonly do: "giveUpImage"; readonly image: Stored<MemoryImage>; readonly why: LossReason }
-  /** It must still be as it was decided on: then a Pod may go on from it. */
-  | { readonly do: "confirmImage"; readonly image: Stored<MemoryImage> }
   | ImageAction
   /** Undefined removes the annotation. */
   | { readonly do: "recordPodName"; readonly name: string | undefined }
@@ -47,7 +45,6 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   patchPod: "pod",
   deletePod: "pod",
   giveUpImage: "pod",
-  confirmImage: "pod",
   createImage: "memory",
   deleteImage: "memory",
   suspend: "pod",

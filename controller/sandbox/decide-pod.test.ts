@@ -302,10 +302,10 @@ describe("a Pod that goes on from memory", () => {
   const runHash = runHashOf(asleep.spec.podTemplate.spec);
   const memory = (hash: string) => ({ images: [aCapturedImage({ spec: { runHash: hash } })], waitedMs: 0 });
 
-  it("is created after its image was confirmed, and without it after the image was given up", () => {
+  it("is created with what it goes on from, and without it after the image was given up", () => {
     const steps = (hash: string) =>
       decidePod(anObservation({ sandbox: asleep, memory: memory(hash) })).actions.map((action) => action.do);
-    expect(steps(runHash)).toEqual(["confirmImage", "createPod", "recordPodName"]);
+    expect(steps(runHash)).toEqual(["createPod", "recordPodName"]);
     expect(steps("old")).toEqual(["giveUpImage", "createPod", "recordPodName"]);
   });
 

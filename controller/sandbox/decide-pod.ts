@@ -83,14 +83,7 @@ function create(observed: Observed): readonly Action[] {
   // The Pod would have other values than the Sandbox.
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
   const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
-  const confirmed = from ? [{ do: "confirmImage", image: from.image } as const] : [];
-  return [
-    ...wrong,
-    ...givenUp,
-    ...confirmed,
-    { do: "createPod", pod, ...(from && { from }) },
-    ...recordName(observed, name),
-  ];
+  return [...wrong, ...givenUp, { do: "createPod", pod, ...(from && { from }) }, ...recordName(observed, name)];
 }
 
 const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;

@@ -3,11 +3,11 @@ import { causeOf, mayForward } from "../../api/rules/suspension.ts";
 import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
 import { runningPatch } from "../../controller/suspension/handshake/patches.ts";
 import type { Step } from "./explore.ts";
+import type { Mutation } from "./mutations.ts";
 import {
   type Activator,
   latest,
   type ModelRound,
-  type Mutation,
   patched,
   podIn,
   podUid,

@@ -22,6 +22,8 @@ const one: Limits = {
   runs: 0,
   drainEnds: false,
   rejectsSeals: false,
+  wakes: 0,
+  rejectsPods: false,
 };
 const captures = { captures: true } as const;
 /** Each person's suspension ends with its drain, and few other states are left. */
@@ -135,6 +137,10 @@ export const small: readonly Configuration[] = [
     about: "it is suspended manually with its memory, and two controllers lead",
     limits: { ...one, ...captures, requests: 0, sleeps: 0, pauses: 1, controllers: 2 },
   },
+  {
+    about: "it wakes twice with its memory, one call at a time, and its controller dies, and its Pods are rejected",
+    limits: { ...one, ...withoutActivators, ...captures, pauses: 2, resumes: 2, wakes: 2, rejectsPods: true },
+  },
 ];
 
 export const large: readonly Configuration[] = [
@@ -201,4 +207,7 @@ export const whereFrozenPodsShow: Limits = {
   ...{ ...one, ...withoutActivators, ...captures },
   ...{ pauses: 1, replacements: 1 },
 };
+const wakes = { pauses: 1, resumes: 1, wakes: 1 } as const;
+export const whereGatedPodsShow: Limits = { ...one, ...withoutActivators, ...captures, ...wakes };
+export const whereWakesShow: Limits = { ...whereGatedPodsShow, controllers: 2, kills: 1, rejectsPods: true };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -19,6 +19,7 @@ import { agesOf, type ConnectDeps, decide } from "./decisions.ts";
 import { beginCapture, deletePod, giveUp } from "./endings.ts";
 import type { Step } from "./explore.ts";
 import { areEqual, capturesSeen, withNextLife } from "./memory.ts";
+import { beginWake, deleteGated, wakeSteps } from "./wake.ts";
 import {
   type Controller,
   latest,
@@ -40,7 +41,10 @@ export function controllerSteps(world: World, index: number, around: ConnectDeps
   const controller = world.controllers[index];
   if (!controller) return [];
   const { round } = controller;
+  if (controller.waking) return wakeSteps(world, index, controller.waking, around);
   const steps = lookSteps(world, index, controller);
+  if (around.wakes && around.mutation !== "a gated Pod that stays")
+    steps.push(...deleteGated(world, index, controller));
   steps.push(...reportSteps(world, index, controller, around));
   if (round?.replies.includes(undefined)) {
     steps.push(...callSteps(world, index, round, around));
@@ -129,9 +133,9 @@ function reconcileSteps(world: World, index: number, controller: Controller, aro
   const view = versionAt(world.versions, controller.sees);
   return agesOf(world, view, around).flatMap((sealedForMs) => {
     const { round, heardFenced } = controller;
-    const { refuses } = world;
+    const { refuses, lived } = world;
     const pod = podIn(controller.seesPods);
-    return capturesSeen(controller.seesImages, pod, view, { ...around, refuses }).flatMap((capture) => {
+    return capturesSeen(controller.seesImages, pod, view, { ...around, refuses, lived }).flatMap((capture) => {
       const step = decide({ view, round, sealedForMs, heardFenced, refuses, capture, around }, pod, false);
       return perform(world, index, controller, step, around, sealedForMs);
     });
@@ -246,8 +250,8 @@ function readPod(
   const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
   const { round, heardFenced, seesImages } = controller;
-  const { refuses } = world;
-  return capturesSeen(seesImages, pod, view, { ...around, refuses }).flatMap((capture) => {
+  const { refuses, lived } = world;
+  return capturesSeen(seesImages, pod, view, { ...around, refuses, lived }).flatMap((capture) => {
     const step = decide({ view, round, sealedForMs, heardFenced, refuses, capture, around }, pod, true);
     return perform(world, index, controller, step, around, sealedForMs);
   });
@@ -276,10 +280,12 @@ function nextPod(
   world: World,
   index: number,
   { sees, seesPods }: Controller,
-  { mutation }: ConnectDeps,
+  { mutation, wakes }: ConnectDeps,
 ): Step<World>[] {
   const { sandbox } = versionAt(world.versions, sees);
-  if (!mayHaveNextPod(sandbox) || podIn(seesPods) !== 0 || podIn(world.pods) !== 0) return [];
+  if (!mayHaveNextPod(sandbox) || podIn(seesPods) !== 0) return [];
+  if (wakes) return beginWake(world, index, mutation);
+  if (podIn(world.pods) !== 0) return [];
   const stray = sees === world.versions.length - 1 ? 0 : 1;
   if (stray > world.left.unneededPods) return [];
   const left = { ...world.left, unneededPods: world.left.unneededPods - stray };

@@ -11,7 +11,8 @@ import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
 import { Codes } from "./codes.ts";
 import { asTheyAre, encodeRound } from "./encode.ts";
-import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
+import type { Mutation } from "./mutations.ts";
+import { type ModelRound, podUid, type Version, type World } from "./world.ts";
 
 export interface ConnectDeps {
   readonly mutation: Mutation | undefined;
@@ -20,6 +21,8 @@ export interface ConnectDeps {
   readonly rejectsSeals: boolean;
   readonly silences: boolean;
   readonly replaces: boolean;
+  readonly wakes: boolean;
+  readonly rejectsPods: boolean;
 }
 
 const drainOverMs = 60_000;

@@ -1,12 +1,13 @@
 // The code of a state. Each part of a code has a known length, or begins with what tells its length, so no two states share one.
 import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
 import type { Codes } from "./codes.ts";
-import type { Activator, Controller, Image, ModelRound, Request, World } from "./world.ts";
+import type { Activator, Controller, Image, ModelRound, Request, Waking, World } from "./world.ts";
 
 const lives = { absent: 0, down: 1, listening: 2, halfListed: 3, serving: 4 } as const;
 const times = { none: 0, no: 0, before: 1, after: 2 } as const;
 const places = { client: 0, end: 1, hold: 2, dialing: 3, pod: 4, tunnel: 5 } as const;
 const questions = { observed: 1, promise: 2 } as const;
+const ways = ["giveUp", "create", "confirm", "sign"] as const;
 const agents = { idle: 0, frozen: 1, captured: 2, failed: 3 } as const;
 /** An activator that reads nothing of the sandbox yet. No difference of versions is as large. */
 const noView = 0xff;
@@ -69,10 +70,18 @@ export function encodeRound(round: ModelRound | undefined, order: Order, codes: 
 
 export function encodeImages(images: readonly Image[], codes: Codes): void {
   codes.put(images.length);
-  for (const { run, asked, agent, late, givenUp, used } of images) {
+  for (const { run, asked, agent, late, givenUp, used, told } of images) {
     const flags = (asked ? 1 : 0) + (late ? 2 : 0) + (givenUp ? 4 : 0) + (used ? 8 : 0);
-    codes.put(flags + 16 * agents[agent] + 64 * run);
+    codes.put(flags + 16 * agents[agent] + 64 * run + (told ? 128 : 0));
   }
+}
+
+function encodeWaking(waking: Waking | undefined, codes: Codes): void {
+  if (!waking) return codes.put(0);
+  codes.put(1 + ways.indexOf(waking.at) + 8 * waking.run);
+  codes.put(waking.from + 256 * waking.pod);
+  codes.put(waking.unusable.length);
+  for (const pod of waking.unusable) codes.put(pod);
 }
 
 function encodeController(controller: Controller, newest: number, order: Order, codes: Codes): void {
@@ -80,6 +89,7 @@ function encodeController(controller: Controller, newest: number, order: Order, 
   codes.put(controller.seesPods);
   codes.put(controller.heardFenced);
   encodeImages(controller.seesImages, codes);
+  encodeWaking(controller.waking, codes);
   encodeRound(controller.round, order, codes);
 }
 
@@ -101,7 +111,7 @@ function encodeLeft(left: World["left"], codes: Codes): void {
   codes.put(left.replacements * 256 + left.kills);
   codes.put(left.silences * 256 + left.unneededPods);
   codes.put(left.bytes * 256 + left.refusals);
-  codes.put(left.runs);
+  codes.put(left.runs * 256 + left.wakes);
 }
 
 /**
@@ -118,6 +128,8 @@ export function encode(world: World, codes: Codes): void {
   codes.put(world.paused);
   codes.put(world.refuses ? 1 : 0);
   codes.put(world.run);
+  codes.put(world.lived + (world.gated ? 256 : 0));
+  codes.put(world.asks);
   encodeLeft(world.left, codes);
   encodeImages(world.images, codes);
   codes.put(newest - oldest);

@@ -24,7 +24,7 @@ export function deletePod(
   const broken = cutInCapture(world, pod) ?? (overdue && reported ? undefined : deletedUnder(sent, unasked > 0));
   const requests = world.requests.map((request) => (sent.includes(request) ? ({ at: "end" } as const) : request));
   const paused = world.paused === pod ? 0 : world.paused;
-  const gone = { ...world, pods: world.pods + 1, paused, requests };
+  const gone = { ...world, pods: world.pods + 1, gated: false, asks: 0, paused, requests };
   return [
     {
       what: `controller ${index} deletes Pod ${pod}${cut ? `, cutting ${cut}` : ""}`,

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   small,
   whereFrozenPodsShow,
+  whereGatedPodsShow,
   whereLateMemoryShows,
   whereMutationsShow,
   whereOldMemoryShows,
@@ -12,6 +13,7 @@ import {
   whereSilenceShows,
   whereTrustShows,
   whereTunnelsShow,
+  whereWakesShow,
 } from "./configurations.ts";
 import { explore } from "./explore.ts";
 import { handshake } from "./handshake.ts";
@@ -110,6 +112,16 @@ describe("each rule of the handshake is needed", () => {
     {
       mutation: "a frozen Pod that may lose its seal",
       limits: whereFrozenPodsShow,
+      why: "no further step ends all waits",
+    },
+    {
+      mutation: "an image that is confirmed before its Pod is made",
+      limits: whereWakesShow,
+      why: "a Pod goes on from memory that is older than the last life",
+    },
+    {
+      mutation: "a gated Pod that stays",
+      limits: whereGatedPodsShow,
       why: "no further step ends all waits",
     },
   ] as const)("$mutation: $why", limit, ({ mutation, limits, why }) => {

@@ -4,13 +4,14 @@ import { controllerSteps } from "./controllers.ts";
 import { encode } from "./encode.ts";
 import type { Model, Step } from "./explore.ts";
 import { agentSteps, isFrozen, newImage, runSteps } from "./memory.ts";
+import type { Mutation } from "./mutations.ts";
+import { nodeSteps } from "./wake.ts";
 import {
   type Activator,
   edited,
   firstVersion,
   type Limits,
   latest,
-  type Mutation,
   manifestWritten,
   patched,
   podIn,
@@ -31,7 +32,8 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs } = limits;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs, wakes } =
+    limits;
   const images = limits.captures ? [newImage(0)] : [];
   const { early, late } = limits.activators;
   return {
@@ -43,16 +45,20 @@ function start(limits: Limits): World {
       seesImages: images,
       round: undefined,
       heardFenced: 0,
+      waking: undefined,
     }),
     activators: [
       ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs },
+    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals, runs, wakes },
     images,
     run: 0,
     refuses: false,
+    gated: false,
+    asks: 0,
+    lived: 1,
     paused: 0,
   };
 }
@@ -98,7 +104,7 @@ function replacementSteps(world: World): Step<World>[] {
   return [{ what: "a user replaces the sandbox", next: { ...next, left: { ...left, replacements } } }];
 }
 
-const others = [personSteps, refusalSteps, agentSteps, runSteps, editSteps, replacementSteps];
+const others = [personSteps, refusalSteps, agentSteps, nodeSteps, runSteps, editSteps, replacementSteps];
 
 export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
   const around = {
@@ -108,6 +114,8 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
     rejectsSeals: limits.rejectsSeals,
     silences: limits.silences > 0,
     replaces: limits.replacements > 0,
+    wakes: limits.wakes > 0,
+    rejectsPods: limits.rejectsPods,
   };
   return {
     initial: start(limits),
@@ -128,6 +136,8 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
       world.requests.every(({ at }) => at === "end" || at === "tunnel") &&
       latest(world).sealed === 0 &&
       (!latest(world).suspended || podIn(world.pods) === 0) &&
+      !world.gated &&
+      world.asks === 0 &&
       !isFrozen(world),
   };
 }

@@ -9,7 +9,8 @@ import { runHashOf } from "../../controller/suspension/hibernation/run-hash.ts";
 import { aSandbox } from "../support/builders/builders.ts";
 import { anImage, busybox } from "../support/builders/memory-images.ts";
 import type { Step } from "./explore.ts";
-import { type Image, type Mutation, podIn, podNumber, podUid, replaced, type Version, type World } from "./world.ts";
+import type { Mutation } from "./mutations.ts";
+import { type Image, podIn, podNumber, podUid, replaced, type Version, type World } from "./world.ts";
 
 export const newImage = (run: number): Image => ({
   run,
@@ -18,6 +19,7 @@ export const newImage = (run: number): Image => ({
   late: false,
   givenUp: false,
   used: false,
+  told: false,
 });
 
 export const areEqual = (some: readonly Image[], others: readonly Image[]): boolean =>
@@ -30,7 +32,8 @@ const isEqual = (one: Image, other: Image | undefined): boolean =>
     one.agent === other.agent &&
     one.late === other.late &&
     one.givenUp === other.givenUp &&
-    one.used === other.used);
+    one.used === other.used &&
+    one.told === other.told);
 
 export function withImage(world: World, pod: number, change: Partial<Image>): World {
   const image = world.images[pod - 1];
@@ -110,10 +113,14 @@ export function capturesSeen(
   images: readonly Image[],
   pod: number,
   { sealed }: Version,
-  { mutation, refuses }: { readonly mutation: Mutation | undefined; readonly refuses: boolean },
+  {
+    mutation,
+    refuses,
+    lived,
+  }: { readonly mutation: Mutation | undefined; readonly refuses: boolean; readonly lived: number },
 ): readonly Capture[] {
   const isForgotten = mutation === "a frozen Pod that may lose its seal" && sealed === 0;
-  if (images.length === 0 || pod === 0 || isForgotten) return [{ is: "none" }];
+  if (images.length === 0 || pod === 0 || pod > lived || isForgotten) return [{ is: "none" }];
   const seen = images.map((image, index) => asProduct(image, index + 1, mutation));
   const after = (waitedMs: number) => captureOf({ images: seen, waitedMs }, podUid(pod), refuses ? refusal : undefined);
   const soon = after(0);
@@ -129,26 +136,30 @@ const told = aSandbox({ suspensionStrategy: { type: "Hibernate" } }, {}, { hiber
 export function withNextLife(world: World, mutation: Mutation | undefined) {
   if (world.images.length === 0) return { next: world, what: "", broken: undefined };
   const pod = podIn(world.pods);
-  const images = world.images.flatMap((image, index) => (image.used ? [] : [asProduct(image, index + 1, mutation)]));
-  const made = { metadata: { name: "nova" }, spec: specOf(world.run) };
-  const { from, unusable } = nextPodOf(told, made, { images, waitedMs: 0 });
+  const { from, unusable } = nextFrom(world.images, world.run, mutation);
   const isKept = mutation === "memory that is not given up";
-  const given = isKept
-    ? world
-    : unusable.reduce((on, { image }) => withImage(on, podOf(image), { givenUp: true }), world);
+  const given = isKept ? world : unusable.reduce((on, old) => withImage(on, old, { givenUp: true }), world);
   const next = { ...given, images: [...given.images, newImage(world.run)] };
-  if (!from) return { next, what: "", broken: undefined };
-  const old = podOf(from.image);
+  if (from === 0) return { next: { ...next, lived: pod }, what: "", broken: undefined };
   return {
-    next: withImage(next, old, { used: true }),
-    what: `, which goes on from Pod ${old}`,
-    broken: wrongAboutMemory(world, old, pod),
+    next: { ...withImage(next, from, { used: true, told: true }), lived: pod },
+    what: `, which goes on from Pod ${from}`,
+    broken: wrongAboutMemory(world, from),
   };
+}
+
+/** From which memory the next Pod goes on, and which is given up before, by the numbers of the Pods. */
+export function nextFrom(images: readonly Image[], run: number, mutation: Mutation | undefined) {
+  const seen = images.flatMap((image, index) => (image.told ? [] : [asProduct(image, index + 1, mutation)]));
+  const made = { metadata: { name: "nova" }, spec: specOf(run) };
+  const { from, unusable } = nextPodOf(told, made, { images: seen, waitedMs: 0 });
+  return { from: from ? podOf(from.image) : 0, unusable: unusable.map(({ image }) => podOf(image)) };
 }
 
 const podOf = ({ spec }: MemoryImage): number => podNumber(spec.podUID);
 
-function wrongAboutMemory({ images }: World, old: number, pod: number): string | undefined {
+/** What is wrong if a Pod is started from this memory now. */
+export function wrongAboutMemory({ images, lived }: World, old: number): string | undefined {
   if (images[old - 1]?.late) return "a Pod goes on from memory that was captured during a deletion";
-  return old === pod - 1 ? undefined : "a Pod goes on from memory that is older than the last life";
+  return old === lived ? undefined : "a Pod goes on from memory that is older than the last life";
 }

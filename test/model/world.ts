@@ -7,28 +7,6 @@ import type { Reply } from "../../controller/suspension/activators/activator-rep
 import type { SandboxPatch } from "../../controller/suspension/handshake/patches.ts";
 import { aSandbox } from "../support/builders/builders.ts";
 
-/** The deviations of the model from the design, one rule at a time, which show that each rule is needed. */
-export type Mutation =
-  | "a seal without the version of the sandbox"
-  | "observed only asks"
-  | "no promises"
-  | "Pods listed before Sandboxes"
-  | "a seal that is forgotten when it is removed"
-  | "a store that is trusted"
-  | "a tunnel that is left open"
-  | "a byte that is not reported"
-  | "unanswered data that observed does not count"
-  | "unanswered data that a promise does not count"
-  | "a fence that is not reported"
-  | "a silent activator that counts for five minutes"
-  | "a rejected seal that ends every suspension"
-  | "a sealed Pod that waits for a silent activator without end"
-  | "a refusal that is not asked for before the seal"
-  | "a refusal that ends a manual suspension"
-  | "a late capture that counts"
-  | "memory that is not given up"
-  | "a frozen Pod that may lose its seal";
-
 export interface Limits {
   readonly requests: number;
   /** Connections to Pod 1 that are open from the start, and do not count by being open. */
@@ -68,6 +46,13 @@ export interface Limits {
   readonly captures: boolean;
   /** How often what the sandbox runs may change, so that memory does not fit any more. */
   readonly runs: number;
+  /**
+   * How many Pods may be made with a gate. Above 0, a wake takes its steps one by one, and a controller may die at each of them. There is no
+   * activator then, and a kill is the end of a Pod.
+   */
+  readonly wakes: number;
+  /** Whether the API server may reject a Pod that goes on from memory, or its signature. Of use only with `wakes`. */
+  readonly rejectsPods: boolean;
   /** Whether the API server may reject a seal, because the annotations of the sandbox are full. */
   readonly rejectsSeals: boolean;
 }
@@ -102,6 +87,20 @@ export interface Controller {
   readonly seesImages: readonly Image[];
   /** One bit for each Pod that an activator has reported as fenced. */
   readonly heardFenced: number;
+  /** The next Pod that it is making. It is decided on what its stores have shown, so they stay as they are meanwhile. */
+  readonly waking: Waking | undefined;
+}
+
+/** How far a controller is with the next Pod. */
+export interface Waking {
+  readonly at: "giveUp" | "create" | "confirm" | "sign";
+  /** The Pods whose images are still to be given up. */
+  readonly unusable: readonly number[];
+  /** The Pod whose memory it goes on from; 0: none. */
+  readonly from: number;
+  readonly run: number;
+  /** 0: it is not there yet. */
+  readonly pod: number;
 }
 
 /** The image of a Pod: what the API says, and what the node has done. */
@@ -116,6 +115,8 @@ export interface Image {
   readonly givenUp: boolean;
   /** The mark of the shim. */
   readonly used: boolean;
+  /** Whether the API knows of its use. Then it is deleted. */
+  readonly told: boolean;
 }
 
 export interface ModelRound {
@@ -183,6 +184,7 @@ export interface World {
     | "bytes"
     | "refusals"
     | "runs"
+    | "wakes"
   >;
   /** The images of all Pods so far, the first is that of Pod 1. Empty if there is no agent. */
   readonly images: readonly Image[];
@@ -190,6 +192,12 @@ export interface World {
   readonly run: number;
   /** Whether its memory cannot be kept now. */
   readonly refuses: boolean;
+  /** Whether the Pod waits for its signature. */
+  readonly gated: boolean;
+  /** The Pod whose memory the Pod asks for, until it is started; 0: none. */
+  readonly asks: number;
+  /** The last Pod that has been started. */
+  readonly lived: number;
   /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
   readonly paused: number;
 }

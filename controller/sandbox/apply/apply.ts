@@ -132,7 +132,7 @@ function isPointless(action: Action, failures: readonly Failure[], undone: reado
   return action.do === "recordPodName" && undone.some(startsPod);
 }
 
-const isAboutMemory = (action: Action): boolean => action.do === "giveUpImage" || action.do === "confirmImage";
+const isAboutMemory = (action: Action): boolean => action.do === "giveUpImage";
 
 class Refused extends Error {}
 
@@ -190,8 +190,6 @@ async function perform(
       return images ? to(memoryImageType).create(images, action.image, created) : "done";
     case "giveUpImage":
       return images ? to(memoryImageType).patch(images, action.image, giveUpPatch(action.image, action.why)) : "done";
-    case "confirmImage":
-      return images ? to(memoryImageType).confirm(images, action.image) : "done";
     case "deleteImage":
       return images ? to(memoryImageType).delete(images, action.image, { mayBeGone: true, asSeen: false }) : "done";
     case "refuse":

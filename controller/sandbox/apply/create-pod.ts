@@ -32,17 +32,22 @@ export class GivenUp {
   }
 }
 
-/** A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. */
+/**
+ * A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. Its image is read when the Pod is there:
+ * as long as it is, no other Pod of the sandbox lives, so what is read is the memory of the last life.
+ */
 export async function createPod(
   { pod, from }: Extract<Action, { do: "createPod" }>,
   on: PodCreation,
 ): Promise<Stored<Pod> | "done" | "clashed" | GivenUp> {
-  const { client, pods, signPermit } = on.writers;
+  const { client, pods, images, signPermit } = on.writers;
   const to = writerOf(client, podType, on.signal);
   const create = () => to.create(pods, pod, on.onCreated);
   if (!from) return create();
   const created = await orGiveUp(create, from, on);
   if (created === "clashed" || created instanceof GivenUp) return created;
+  const toImages = writerOf(client, memoryImageType, on.signal);
+  if (images && (await toImages.confirm(images, from.image)) === "clashed") return "clashed";
   const permit = permitFor(created, from.image);
   const signature = permit && signPermit?.(permit);
   if (signature === undefined) throw new Error("the Pod cannot be signed: the content of its memory image is unknown");
@@ -77,14 +82,12 @@ async function orGiveUp<T>(
     if (!images || !isRejectedForGood(error)) throw error;
     await tryWithoutMemory(anew, error, { client, signal });
   }
-  const to = writerOf(client, memoryImageType, signal);
-  // The dry run may have taken long, and another leader may have given it up meanwhile.
-  if ((await to.confirm(images, image)) === "clashed") return "clashed";
   try {
     return await write();
   } catch (error) {
     signal.throwIfAborted();
     if (!isRejectedForGood(error)) throw error;
+    const to = writerOf(client, memoryImageType, signal);
     const given = await to.patch(images, image, giveUpPatch(image, "PodRejected"));
     return given === "clashed" ? given : new GivenUp(error.message);
   }

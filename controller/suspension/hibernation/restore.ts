@@ -42,7 +42,7 @@ export const scheduleLimitMs = 1_000;
 
 /** What a Pod goes on from. */
 export interface MemorySource {
-  /** It must still be as it was seen when the Pod is made: another leader may have given it up. */
+  /** It must still be as it was seen when the Pod is signed: another leader may have given it up. */
   readonly image: Stored<MemoryImage>;
   /** The Pod without the memory. */
   readonly anew: Pod;

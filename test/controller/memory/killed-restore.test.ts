@@ -16,13 +16,13 @@ const spec = { containers: [{ name: "main", image: "busybox" }], nodeName: "node
 
 const has = ({ body }: InterceptedCall, key: string): boolean => JSON.stringify(body ?? {}).includes(key);
 
-/** The calls of a wake from memory, in their order. The Pod is signed in between, without a call. */
+/** The calls of a wake from memory, in their order. The Pod is signed before the patch, without a call. */
 const calls: readonly { readonly name: string; readonly is: (call: InterceptedCall) => boolean }[] = [
-  { name: "the read of the image", is: ({ verb, kind }) => verb === "get" && kind === "MemoryImage" },
   {
     name: "the creation of the gated Pod",
     is: (call) => call.verb === "create" && call.kind === "Pod" && has(call, signingGate),
   },
+  { name: "the read of the image", is: ({ verb, kind }) => verb === "get" && kind === "MemoryImage" },
   {
     name: "the patch that signs it and removes its gate",
     is: (call) => call.verb === "patch" && call.kind === "Pod" && has(call, signatureAnnotation),

@@ -1,0 +1,23 @@
+/** The deviations of the model from the design, one rule at a time, which show that each rule is needed. */
+export type Mutation =
+  | "a seal without the version of the sandbox"
+  | "observed only asks"
+  | "no promises"
+  | "Pods listed before Sandboxes"
+  | "a seal that is forgotten when it is removed"
+  | "a store that is trusted"
+  | "a tunnel that is left open"
+  | "a byte that is not reported"
+  | "unanswered data that observed does not count"
+  | "unanswered data that a promise does not count"
+  | "a fence that is not reported"
+  | "a silent activator that counts for five minutes"
+  | "a rejected seal that ends every suspension"
+  | "a sealed Pod that waits for a silent activator without end"
+  | "a refusal that is not asked for before the seal"
+  | "a refusal that ends a manual suspension"
+  | "a late capture that counts"
+  | "memory that is not given up"
+  | "a frozen Pod that may lose its seal"
+  | "an image that is confirmed before its Pod is made"
+  | "a gated Pod that stays";
