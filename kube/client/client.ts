@@ -1,5 +1,6 @@
 import type { KubeList, KubeObject, Status, Stored } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import type { ClockReading } from "../../lib/time/clock-jumps.ts";
 
 export interface ObjectName {
   readonly namespace?: string | undefined;
@@ -28,9 +29,23 @@ export interface WatchOptions extends Selection {
   readonly allowBookmarks?: boolean;
   /** Called when the server has sent the response head; the first event may come much later. */
   readonly onOpen?: () => void;
+  readonly reading?: WatchReading;
 }
 
-export type WatchEvent<T extends KubeObject> =
+/** Told how a watch is read. Its events are handled later, if many arrive together. */
+export interface WatchReading {
+  /** A part of the response has arrived. Returns the earliest moment at which the server can have sent it. */
+  arrived(): ClockReading;
+  /** With true: too much waits to be handled, so nothing is read, and what the server sends waits on the way. With false: reading goes on. */
+  paused(isPaused: boolean): void;
+}
+
+export type WatchEvent<T extends KubeObject> = SentEvent<T> & {
+  /** What `WatchReading.arrived` said about the part in which the event begins. */
+  readonly sentSince?: ClockReading | undefined;
+};
+
+type SentEvent<T extends KubeObject> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: Stored<T> }
   /** Only its `metadata.resourceVersion` is valid. */
   | { readonly type: "BOOKMARK"; readonly object: KubeObject }

@@ -10,6 +10,7 @@ import type { KubeConnection } from "./connection.ts";
 import { type Call, HttpTransport } from "./http-transport.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { parseWatch } from "./watch-lines.ts";
+import { WatchSlices } from "./watch-slices.ts";
 
 export interface KubeClientOptions {
   readonly userAgent: string;
@@ -60,14 +61,15 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     answerBytesMax: options.answerBytesMax,
     metrics: options.registry && createRequestMetrics(options.registry, new URL(connection.server).host),
   });
+  const slices = new WatchSlices(options.clock ?? systemClock);
   return {
-    ...clientOn(transport),
-    checking: (mayCall) => clientOn(transport, mayCall),
+    ...clientOn(transport, slices),
+    checking: (mayCall) => clientOn(transport, slices, mayCall),
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
 }
 
-function clientOn(transport: HttpTransport, mayCall?: () => void): KubeClient {
+function clientOn(transport: HttpTransport, slices: WatchSlices, mayCall?: () => void): KubeClient {
   // The only cast: the server's responses are assumed to have the requested type.
   const ask = <R>(call: Call, signal?: AbortSignal) => transport.call({ ...call, mayCall }, signal) as Promise<R>;
 
@@ -82,9 +84,12 @@ function clientOn(transport: HttpTransport, mayCall?: () => void): KubeClient {
     },
 
     watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions, signal: AbortSignal) {
-      const { namespace, allowBookmarks, onOpen, ...rest } = options;
-      const query = queryOf({ ...rest, watch: true, allowWatchBookmarks: allowBookmarks });
-      return parseWatch<T>(transport.stream(resourcePath(type, { namespace }) + query, signal, onOpen));
+      const { namespace, allowBookmarks, onOpen, reading, ...rest } = options;
+      const path =
+        resourcePath(type, { namespace }) + queryOf({ ...rest, watch: true, allowWatchBookmarks: allowBookmarks });
+      const left = new AbortController();
+      const body = transport.stream(path, AbortSignal.any([signal, left.signal]), onOpen);
+      return parseWatch<T>(body, { slices, reading, onLeave: () => left.abort() });
     },
 
     create(type, object, write, signal) {

@@ -58,6 +58,6 @@ describe("the body of a watch", () => {
     const endless = async function* () {
       for (;;) yield Buffer.alloc(10, "x");
     };
-    await expect(parseWatch(endless(), 100).next()).rejects.toThrow("more than 100 bytes");
+    await expect(parseWatch(endless(), { lineMax: 100 }).next()).rejects.toThrow("more than 100 bytes");
   });
 });

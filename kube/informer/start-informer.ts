@@ -2,9 +2,9 @@ import { isLaterVersion, type KubeObject, type Stored } from "../../api/kinds/me
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
-import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
+import type { KubeClient, Selection, WatchEvent, WatchReading } from "../client/client.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable, mayPass } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
@@ -175,24 +175,33 @@ class Reflection<T extends KubeObject, I extends string> {
     using monitor = new WatchMonitor({ clock, plural: type.plural, received: () => this.#received });
     this.#monitor = monitor;
     using accepted = new DisposableStack();
+    let acceptance: Timer | undefined;
     const onOpen = () => {
       const opened = monitor.sentSince;
-      accepted.use(clock.after(acceptedAfterMs, () => this.#markReceived(monitor.began, opened)));
+      acceptance = accepted.use(clock.after(acceptedAfterMs, () => this.#markReceived(monitor.began, opened)));
+    };
+    const reading: WatchReading = {
+      arrived: () => {
+        acceptance?.cancel(); // its events say it, once they are in the store
+        return monitor.sentSince;
+      },
+      paused: (isPaused) => monitor.paused(isPaused),
     };
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
-      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen },
+      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen, reading },
       AbortSignal.any([signal, monitor.signal]),
     );
     let received = this.#received;
     try {
       for await (const event of events) {
         if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
-        if (!monitor.signal.aborted) this.#markReceived(monitor.began, monitor.sentSince);
+        const sentSince = event.sentSince ?? monitor.sentSince;
+        if (!monitor.signal.aborted) this.#markReceived(monitor.began, sentSince);
         received = this.#received;
         this.#take(event);
-        this.#progressMs = monitor.sentSince.ticksMs;
+        this.#progressMs = sentSince.ticksMs;
       }
     } catch (error) {
       // The server did not accept the version after all.

@@ -32,13 +32,18 @@ export interface MonitorOptions {
 /**
  * Ends a watch after too long a silence, after a jump of the clock and after a stand-still of the process. What is read after
  * a stand-still may have waited in the kernel all the time. So the time of a message is that of the last beat: a beat comes
- * after the events that the sockets had, and what is read later came later.
+ * after the events that the sockets had, and what is read later came later. While the watch is not read, because too much of it waits to
+ * be handled, no beat counts, nor does the first one after that: the rest has to be read from the socket first.
  */
 export class WatchMonitor implements Disposable {
   readonly #options: MonitorOptions;
   readonly #ended = new AbortController();
   readonly began: ClockReading;
   #beat: ClockReading;
+  #sentSince: ClockReading;
+  #isPaused = false;
+  /** Whether it was paused at any moment since the last beat. */
+  #wasPaused = false;
   #timer: Timer | undefined;
 
   /** The watch begins now. */
@@ -46,6 +51,7 @@ export class WatchMonitor implements Disposable {
     this.#options = options;
     this.began = readClocks(options.clock);
     this.#beat = this.began;
+    this.#sentSince = this.began;
     this.#await();
   }
 
@@ -56,7 +62,13 @@ export class WatchMonitor implements Disposable {
 
   /** The earliest moment at which the server can have sent what is read now. */
   get sentSince(): ClockReading {
-    return this.#beat;
+    return this.#sentSince;
+  }
+
+  /** Whether nothing is read for now. */
+  paused(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.#wasPaused = true;
   }
 
   endIfJumped(): void {
@@ -81,6 +93,8 @@ export class WatchMonitor implements Disposable {
     if (now.ticksMs - this.#beat.ticksMs > waitedMs + lateBeatMs) this.#end(now, "the process stood still");
     if (this.#ended.signal.aborted) return;
     this.#beat = now;
+    if (!this.#wasPaused) this.#sentSince = now;
+    this.#wasPaused = this.#isPaused;
     this.#await();
   }
 

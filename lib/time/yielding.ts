@@ -17,4 +17,5 @@ export async function forEachYielding<T>(all: Iterable<T>, work: (each: T) => vo
   }
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Resolves in the next turn of the event loop, after the sockets had theirs. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
