@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { keyOf } from "../../api/kinds/meta.ts";
 import type { ActivityAnswer, SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
+import { nextTurn } from "../../lib/time/yielding.ts";
 import { aSandbox } from "../../test/support/builders/builders.ts";
 import { type ActivatorFinder, KnownActivators } from "../suspension/activators/activators.ts";
 import type { ActivityReply } from "../suspension/activators/ask-activators.ts";
@@ -43,7 +44,7 @@ function given() {
     },
   };
   const fencedPods = new FencedPods(() => undefined);
-  const onActivity = (heard: readonly SandboxActivity[]) => news.push(...heard);
+  const onActivity = (heard: SandboxActivity) => news.push(heard);
   const existing = new Map([[keyOf(nova), nova]]);
   const read = (key: string) => {
     const found = existing.get(key);
@@ -52,6 +53,29 @@ function given() {
   const reader = new ActivityReader({ read, finder, rounds, view, clock, fencedPods, onActivity });
   return { clock, calls, news, view, reader, activators, existing, replies };
 }
+
+it("an answer with many sandboxes is taken in pieces of a turn of the event loop", async () => {
+  const { clock, news, reader, existing, replies, view, calls } = given();
+  const names = Array.from({ length: 100 }, (_, at) => `nova-${at}`);
+  const activities = names.map((name) => ({
+    sandbox: { namespace: "lab", name, uid: name },
+    inFlight: 1,
+    idleForMs: 0,
+  }));
+  replies.quick = { ...answer, activities };
+  existing.get = () => {
+    clock.standStill(1);
+    return nova;
+  };
+  const reading = reader.read(signal);
+  await nextTurn();
+  const taken = [news.length];
+  expect(view.useOf("nova-99", clock.ticksMs()).busy).toBe("1 in flight"); // all of it counts at once
+  for (; news.length < 100; taken.push(news.length)) await nextTurn();
+  expect(taken).toEqual([15, 30, 45, 60, 75, 90, 100]);
+  calls[0]?.resolve(answer);
+  await reading;
+});
 
 describe("an activator that hangs", () => {
   it("delays no caller for longer than half a second, and is not asked twice", async () => {

@@ -3,6 +3,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { piecesFromNow } from "../../lib/time/piece.ts";
 import type { Activator, ActivatorFinder } from "../suspension/activators/activators.ts";
 import type { ActivatorRounds } from "../suspension/activators/ask-activators.ts";
 import type { FencedPods } from "../suspension/handshake/fenced-pods.ts";
@@ -16,8 +17,8 @@ export interface ActivityReaderOptions {
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
   readonly view: ActivityView;
   readonly clock: Clock;
-  /** Receives the changes of each answer. */
-  readonly onActivity: (activities: readonly SandboxActivity[]) => void;
+  /** Receives each change of each answer. */
+  readonly onActivity: (activity: SandboxActivity) => void;
   readonly fencedPods: FencedPods;
 }
 
@@ -77,15 +78,27 @@ export class ActivityReader {
   }
 
   async #ask(activator: Activator, signal: AbortSignal): Promise<void> {
-    const { rounds, view, clock, onActivity, fencedPods } = this.#options;
+    const { rounds, view, clock, fencedPods } = this.#options;
     const { id } = activator;
     const askedMs = clock.ticksMs();
     const reply = await rounds.activity(activator, view.requestFor(id), signal);
     if ("epoch" in reply) {
       view.received(id, reply, clock.ticksMs(), askedMs);
-      this.#unseen.reported(reply.activities, clock.ticksMs());
-      onActivity(reply.activities);
       fencedPods.heard(id, reply.fenced ?? []);
+      await this.#take(reply.activities);
     } else if (reply.is === "absent") view.absent(id, clock.ticksMs(), askedMs);
+  }
+
+  /** In pieces: an activator that begins anew reports all sandboxes that it remembers. The view knows them already. */
+  async #take(activities: readonly SandboxActivity[]): Promise<void> {
+    const { clock, onActivity } = this.#options;
+    const nowMs = clock.ticksMs();
+    const rest = piecesFromNow(clock);
+    for (const activity of activities) {
+      this.#unseen.reported(activity.sandbox, nowMs);
+      onActivity(activity);
+      const resting = rest();
+      if (resting) await resting;
+    }
   }
 }

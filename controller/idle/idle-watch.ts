@@ -63,7 +63,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
     this.#blockedReports = new BlockedReports(options.clock);
-    this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
+    this.#reader = new ActivityReader({ ...options, onActivity: (activity) => this.#take(activity) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeReports(options);
     this.#task = startTask("the watch over idle sandboxes", (signal) =>
@@ -181,12 +181,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#hasRead = true;
   }
 
-  #take(activities: readonly SandboxActivity[]): void {
-    for (const { sandbox, wake } of activities) {
-      const key = keyFor(sandbox.namespace, sandbox.name);
-      this.checkAt(key);
-      if (wake) this.#wakes.reported(key, sandbox.uid, wake);
-    }
+  #take({ sandbox, wake }: SandboxActivity): void {
+    const key = keyFor(sandbox.namespace, sandbox.name);
+    this.checkAt(key);
+    if (wake) this.#wakes.reported(key, sandbox.uid, wake);
   }
 
   async #suspendIdle(signal: AbortSignal): Promise<void> {

@@ -28,12 +28,10 @@ export class UnseenSandboxes {
     this.#forget = forget;
   }
 
-  reported(activities: readonly SandboxActivity[], nowMs: number): void {
-    for (const { sandbox } of activities) {
-      const key = keyFor(sandbox.namespace, sandbox.name);
-      if (this.#unseen.has(sandbox.uid) || this.#exists(key, sandbox.uid)) continue;
-      this.#unseen.set(sandbox.uid, { key, sinceMs: nowMs });
-    }
+  reported({ namespace, name, uid }: SandboxActivity["sandbox"], nowMs: number): void {
+    const key = keyFor(namespace, name);
+    if (this.#unseen.has(uid) || this.#exists(key, uid)) return;
+    this.#unseen.set(uid, { key, sinceMs: nowMs });
   }
 
   /** Forgets those that have not appeared in time. */

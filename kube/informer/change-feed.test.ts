@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { nextTurn } from "../../lib/time/yielding.ts";
 import { aStored } from "../../test/support/fakes/scripted-collection.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore } from "./indexed-store.ts";
@@ -38,10 +39,37 @@ describe("a change feed", () => {
   it("reports no change for known objects", () => {
     const { feed, changes } = openFeed();
     const known = [aStored("a", "1"), aStored("b", "2")];
-    feed.replaceAll(known);
-    feed.replaceAll(known);
+    void feed.replaceAll(known);
+    void feed.replaceAll(known);
     feed.unset(aStored("c", "3"));
     expect(changes).toHaveLength(2);
+  });
+
+  it("takes a list in pieces: first the objects that are gone, then the others", async () => {
+    const { store, feed, changes } = openFeed();
+    void feed.replaceAll(["a", "b", "c"].map((name) => aStored(name, "1")));
+    const rests: PromiseWithResolvers<void>[] = [];
+    const rest = () => {
+      const next = Promise.withResolvers<void>();
+      rests.push(next);
+      return next.promise;
+    };
+    const replaced = feed.replaceAll([aStored("c", "2"), aStored("d", "3")], { rest });
+    const steps: string[] = [];
+    for (let at = 0; at < 4; at += 1) {
+      await nextTurn();
+      steps.push(
+        changes
+          .slice(3)
+          .map(({ key }) => key)
+          .join(),
+      );
+      rests[at]?.resolve();
+    }
+    await replaced;
+    const order = ["team/a", "team/b", "team/c", "team/d"];
+    expect(steps).toEqual(order.map((_, at) => order.slice(0, at + 1).join()));
+    expect(store.keys()).toEqual(["team/c", "team/d"]);
   });
 
   it("notifies the other listeners if one fails", () => {

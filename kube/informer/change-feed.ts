@@ -3,6 +3,13 @@ import { reportUnexpected } from "../../lib/guard/guard.ts";
 import type { IndexedStore } from "./indexed-store.ts";
 import type { Change } from "./informer.ts";
 
+export interface Replacing<T extends KubeObject> {
+  /** The form in which an object is stored; absent: as it is. */
+  readonly toStored?: (object: Stored<T>) => Stored<T>;
+  /** Called after each object, and awaited if it returns a promise; absent: all objects are replaced at once. */
+  readonly rest?: () => Promise<void> | undefined;
+}
+
 /**
  * Updates a store from a server's data and notifies listeners of the exact changes: none twice, none missing. An object
  * that was replaced by another of the same name is a deletion and a creation.
@@ -41,14 +48,24 @@ export class ChangeFeed<T extends KubeObject, I extends string> {
     if (previous && previous.metadata.uid === object.metadata.uid) this.#remove(key, previous);
   }
 
-  /** Exactly these objects exist. */
-  replaceAll(objects: readonly Stored<T>[]): void {
-    const listed = new Set(objects.map(keyOf));
-    for (const key of this.#store.keys()) {
+  /**
+   * Exactly these objects exist. In a rest the store has the former state of some, as when a watch is late: first the objects go that exist no
+   * more, then the others change.
+   */
+  async replaceAll(objects: readonly Stored<T>[], { toStored, rest }: Replacing<T> = {}): Promise<void> {
+    const gone = new Set(this.#store.keys());
+    for (const object of objects) gone.delete(keyOf(object));
+    for (const key of gone) {
       const previous = this.#store.get(key);
-      if (previous && !listed.has(key)) this.#remove(key, previous);
+      if (previous) this.#remove(key, previous);
+      const resting = rest?.();
+      if (resting) await resting;
     }
-    for (const object of objects) this.set(object);
+    for (const object of objects) {
+      this.set(toStored?.(object) ?? object);
+      const resting = rest?.();
+      if (resting) await resting;
+    }
   }
 
   #remove(key: string, previous: Stored<T>): void {

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
+import { piecesFromNow } from "../../lib/time/piece.ts";
 import type { KubeClient, Selection, WatchEvent, WatchReading } from "../client/client.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable, mayPass } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
@@ -159,12 +160,12 @@ class Reflection<T extends KubeObject, I extends string> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, type } = this.#options;
-    const asked = readClocks(this.#options.clock);
+    const { client, clock, type } = this.#options;
+    const asked = readClocks(clock);
     const selection = { ...this.#selection, pageSize: this.#pageSize };
     const { items, resourceVersion } = await listEverything(client, type, selection, signal);
+    await this.#feed.replaceAll(items, { toStored: (item) => this.#toStored(item), rest: piecesFromNow(clock) });
     this.#markReceived(asked, asked); // the pages may have taken minutes, and show the state of the first
-    this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
     this.#listedMs = this.#progressMs = asked.ticksMs;
     this.#onListed();

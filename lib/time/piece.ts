@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { nextTurn } from "./yielding.ts";
 
 /** Three pieces fit into one turn of the event loop (`Turns`). */
 const pieceMs = 15;
@@ -7,4 +8,18 @@ const pieceMs = 15;
 export function pieceFromNow(clock: Clock): () => boolean {
   const beganMs = clock.ticksMs();
   return () => clock.ticksMs() - beganMs >= pieceMs;
+}
+
+/**
+ * For a loop over many items that has to reach its end: call it after each item, and await what it returns, if anything. Then a piece is over,
+ * and the next one begins in the next turn of the event loop.
+ */
+export function piecesFromNow(clock: Clock): () => Promise<void> | undefined {
+  let isOver = pieceFromNow(clock);
+  return () => {
+    if (!isOver()) return undefined;
+    return nextTurn().then(() => {
+      isOver = pieceFromNow(clock);
+    });
+  };
 }

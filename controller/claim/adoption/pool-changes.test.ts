@@ -54,7 +54,7 @@ describe("a pool", () => {
   it("wakes the claims that wait for it when it goes, and has no stock then", () => {
     const { pools, queues, woken } = open();
     queues.add("lab/warm", { key: "lab/warm-1", nodeName: "" });
-    pools.replaceAll([]);
+    void pools.replaceAll([]);
     expect(woken).toEqual([keyOf(waiting)]);
     expect(queues.size("lab/warm")).toBe(0);
   });
@@ -78,7 +78,7 @@ describe("a template", () => {
     templates.set(aTemplate());
     woken.length = 0;
     templates.set(aTemplate({}, { resourceVersion: "2" }));
-    templates.replaceAll([]);
+    void templates.replaceAll([]);
     expect(woken).toEqual([]);
   });
 });

@@ -66,7 +66,7 @@ describe("the stock of a pool", () => {
     using _following = followStock(informer, queues);
     for (const sandbox of others) {
       if (sandbox) feed.set(sandbox);
-      else feed.replaceAll([]);
+      else void feed.replaceAll([]);
     }
     return { warm: queues.take("lab/warm"), other: queues.take("lab/other") };
   }
