@@ -56,7 +56,7 @@ function given() {
 
 it("an answer with many sandboxes is taken in pieces of a turn of the event loop", async () => {
   const { clock, news, reader, existing, replies, view, calls } = given();
-  const names = Array.from({ length: 100 }, (_, at) => `nova-${at}`);
+  const names = Array.from({ length: 200 }, (_, at) => `nova-${at}`);
   const activities = names.map((name) => ({
     sandbox: { namespace: "lab", name, uid: name },
     inFlight: 1,
@@ -70,9 +70,9 @@ it("an answer with many sandboxes is taken in pieces of a turn of the event loop
   const reading = reader.read(signal);
   await nextTurn();
   const taken = [news.length];
-  expect(view.useOf("nova-99", clock.ticksMs()).busy).toBe("1 in flight"); // all of it counts at once
-  for (; news.length < 100; taken.push(news.length)) await nextTurn();
-  expect(taken).toEqual([15, 30, 45, 60, 75, 90, 100]);
+  expect(view.useOf("nova-199", clock.ticksMs()).busy).toBe("1 in flight"); // all of it counts at once
+  for (; news.length < 200; taken.push(news.length)) await nextTurn();
+  expect(taken).toEqual([64, 128, 192, 200]);
   calls[0]?.resolve(answer);
   await reading;
 });

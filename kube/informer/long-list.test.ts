@@ -13,7 +13,7 @@ it("a long list is stored in pieces of a turn of the event loop, and counts once
   const clock = new FakeClock();
   await using pods = await openScriptedCollection();
   pods.listFailure = aFailure(503, "ServiceUnavailable");
-  pods.items = Array.from({ length: 100 }, (_, at) => aStored(`pod-${at}`, "1"));
+  pods.items = Array.from({ length: 200 }, (_, at) => aStored(`pod-${at}`, "1"));
   await using followed = follow(pods.client, {
     clock,
     transform: (object) => {
@@ -28,13 +28,13 @@ it("a long list is stored in pieces of a turn of the event loop, and counts once
   await clock.advance(1_000);
   const sizes = new Set<number>();
   const counts = new Set<boolean>();
-  while (store.size < 100) {
+  while (store.size < 200) {
     await nextTurn();
     sizes.add(store.size);
-    if (store.size < 100) counts.add(informer.hasSeen(atFirst) || informer.trouble() === undefined);
+    if (store.size < 200) counts.add(informer.hasSeen(atFirst) || informer.trouble() === undefined);
   }
   await informer.synced;
-  expect([...sizes].filter((size) => size > 0)).toEqual([15, 30, 45, 60, 75, 90, 100]);
+  expect([...sizes].filter((size) => size > 0)).toEqual([64, 128, 192, 200]);
   expect([...counts]).toEqual([false]);
   expect([informer.hasSeen(atFirst), informer.trouble()]).toEqual([true, undefined]);
 });

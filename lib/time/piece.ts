@@ -10,16 +10,22 @@ export function pieceFromNow(clock: Clock): () => boolean {
   return () => clock.ticksMs() - beganMs >= pieceMs;
 }
 
+/** In a process that gets little processor time, the 15 ms may pass before the second item. */
+const pieceItemsMin = 64;
+
 /**
  * For a loop over many items that has to reach its end: call it after each item, and await what it returns, if anything. Then a piece is over,
- * and the next one begins in the next turn of the event loop.
+ * and the next one begins in the next turn of the event loop. A piece has at least 64 items.
  */
 export function piecesFromNow(clock: Clock): () => Promise<void> | undefined {
   let isOver = pieceFromNow(clock);
+  let items = 0;
   return () => {
-    if (!isOver()) return undefined;
+    items += 1;
+    if (items < pieceItemsMin || !isOver()) return undefined;
     return nextTurn().then(() => {
       isOver = pieceFromNow(clock);
+      items = 0;
     });
   };
 }
