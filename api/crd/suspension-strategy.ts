@@ -27,7 +27,10 @@ const lastWake = object({
     oneOf("Restored", "Anew"),
   ),
   durationMilliseconds: described("Duration of the restore, in milliseconds. Only for mode Restored.", int64),
-  podUID: described("UID of the Pod that had asked for the memory. Absent if none had.", text),
+  podUID: described(
+    "UID of the Pod that had asked for the memory, or for reason NotRecorded of the Pod that was made without it. Absent otherwise.",
+    text,
+  ),
   reason: described("Why the processes were started anew, in one word. Only for mode Anew.", text),
 });
 

@@ -70,6 +70,8 @@ export const signingGate = "hibernation.rouse.dev/signature";
 export const runHashAnnotation = "hibernation.rouse.dev/run-hash";
 /** On a MemoryImage: why it is not to be used for a Pod any more, in one word. */
 export const givenUpAnnotation = "hibernation.rouse.dev/given-up";
+/** On a MemoryImage: the UID of the Pod that may go on from it. Written before that Pod can start, so that no other ever does. */
+export const usedByAnnotation = "hibernation.rouse.dev/used-by";
 
 /** On a pool created by the migration from `v1alpha1`. */
 export const migrationShadowAnnotation = "agents.x-k8s.io/migration-shadow";

@@ -21,6 +21,8 @@ export type Action =
   | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean; readonly asSeen?: true }
   /** No Pod may go on from this memory any more. */
   | { readonly do: "giveUpImage"; readonly image: Stored<MemoryImage>; readonly why: LossReason }
+  /** The Pod that it was promised to has never run. */
+  | { readonly do: "freeImage"; readonly image: Stored<MemoryImage> }
   | ImageAction
   /** Undefined removes the annotation. */
   | { readonly do: "recordPodName"; readonly name: string | undefined }
@@ -45,6 +47,7 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   patchPod: "pod",
   deletePod: "pod",
   giveUpImage: "pod",
+  freeImage: "pod",
   createImage: "memory",
   deleteImage: "memory",
   suspend: "pod",

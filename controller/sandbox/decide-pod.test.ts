@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
-import { adoptableLabel, memoryImageAnnotation, podNameAnnotation, signingGate } from "../../api/rules/keys.ts";
+import type { Sandbox, SandboxSpec } from "../../api/kinds/sandbox.ts";
+import {
+  adoptableLabel,
+  memoryImageAnnotation,
+  podNameAnnotation,
+  signatureAnnotation,
+  signingGate,
+  usedByAnnotation,
+} from "../../api/rules/keys.ts";
 import {
   aPodOf,
   aSandbox,
@@ -316,8 +323,38 @@ describe("a Pod that goes on from memory", () => {
     expect(actions).toMatchObject([{ do: "deletePod", pod: gated, asSeen: true }]);
   });
 
+  it("frees the image that was promised to it, if it is deleted with its gate", () => {
+    const spec = { containers: [], schedulingGates: [{ name: signingGate }] };
+    const gated = { ...aPodOf(asleep, { uid: "pod-2" }), spec };
+    const promised = { annotations: { [usedByAnnotation]: "pod-2" } };
+    const seen = { images: [aCapturedImage({ spec: { runHash }, metadata: promised })], waitedMs: 0 };
+    expect(decidePod(anObservation({ sandbox: asleep, pods: [gated], memory: seen })).actions).toMatchObject([
+      { do: "deletePod", pod: gated, asSeen: true, mayBeGone: false },
+      { do: "freeImage", image: { metadata: promised } },
+    ]);
+  });
+
+  it("is not made after another Pod: memory is given up before that one is adopted, or while it lives", () => {
+    const stray = aPodOf(asleep, { uid: "stray", ...unowned(adoptable) });
+    const steps = (sandbox: Stored<Sandbox>, pods: readonly Stored<Pod>[]) =>
+      decidePod(anObservation({ sandbox, pods, memory: memory(runHash) })).actions;
+    expect(steps(asleep, [stray])).toMatchObject([
+      { do: "giveUpImage", why: "ForeignPod" },
+      ...[{ do: "adoptPod" }, { do: "recordPodName" }],
+    ]);
+    expect(steps(aSandbox(strategy), [stray])).toMatchObject([
+      { do: "giveUpImage", why: "NotRecorded" },
+      ...[{ do: "adoptPod" }, { do: "recordPodName" }],
+    ]);
+    const [one, other] = ["a", "b"].map((name) => aPodOf(asleep, { uid: name, name }));
+    if (!one || !other) throw new Error("there are two Pods");
+    expect(steps(asleep, [one])).toMatchObject([{ do: "giveUpImage", why: "ForeignPod" }, { do: "recordPodName" }]);
+    expect(steps(asleep, [one, other])).toMatchObject([{ do: "giveUpImage" }, { do: "refuse" }]);
+    expect(steps(asleep, [aPodOf(asleep, { uid: "pod-1" })])).toMatchObject([{ do: "recordPodName" }]);
+  });
+
   it("is replaced if it has no node after a second, and not before", () => {
-    const annotations = { [memoryImageAnnotation]: "pod-pod-1" };
+    const annotations = { [memoryImageAnnotation]: "pod-pod-1", [signatureAnnotation]: "s" };
     const waiting = { ...aPodOf(asleep, { uid: "pod-2", annotations }), spec: { containers: [] } };
     const steps = (waitedMs: number, pod: Stored<Pod> = waiting) =>
       decidePod(anObservation({ sandbox: asleep, pods: [pod], memory: { ...memory(runHash), waitedMs } })).actions;

@@ -6,18 +6,19 @@ import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
 import { lacksAnImage } from "../suspension/hibernation/container-images.ts";
-import { restoredFrom, restoreOf } from "../suspension/hibernation/images.ts";
+import { restoredFrom, restoreOf, usedBy } from "../suspension/hibernation/images.ts";
 import type { SeenImages } from "../suspension/hibernation/memory-provider.ts";
 import {
   type LossReason,
   nextPodOf,
+  outlived,
   scheduleLimitMs,
   waitsForItsNode,
   waitsForSignature,
 } from "../suspension/hibernation/restore.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
-import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
+import { type FoundPod, findPod, ownedPods, recordedPodName } from "./find-pod.ts";
 import { makePod } from "./make-pod.ts";
 import type { Observed, WriteBehind } from "./observed.ts";
 import { podMetadataPatch } from "./pod-metadata.ts";
@@ -36,6 +37,27 @@ export const severalPods = (count: number): string =>
 
 /** What to do about the Pod of a sandbox that has not expired. */
 export function decidePod(observed: Observed): PodDecision {
+  const { actions, putOffMs } = decideFound(observed);
+  return { actions: [...giveUpBesideOwned(observed), ...actions], ...(putOffMs !== undefined && { putOffMs }) };
+}
+
+/**
+ * A Pod that somebody has made for the sandbox lives, or will, and no memory from before it may come back. A sandbox that sleeps does not use it, so
+ * there it only counts once it has a node. Of memory that the status does not tell of, the MemoryImage is deleted.
+ */
+function giveUpBesideOwned(observed: Observed): readonly Action[] {
+  const { sandbox, memory } = observed;
+  if (!memory || sandbox.status?.hibernation?.state !== "Hibernated") return [];
+  const sleeps = effectiveOperatingMode(sandbox.spec) === "Suspended";
+  const lives = ownedPods(observed).filter((pod) => !waitsForSignature(pod) && (!sleeps || pod.spec?.nodeName));
+  return outlived(sandbox, lives, memory).map(giveUp);
+}
+
+const giveUp = ({ image, why }: { readonly image: Stored<MemoryImage>; readonly why: LossReason }): Action => ({
+  ...{ do: "giveUpImage", image, why },
+});
+
+function decideFound(observed: Observed): PodDecision {
   const found = findPod(observed);
   if (found.found === "several") return { actions: [{ ...refuse(severalPods(found.count)), untilChanged: true }] };
   if (effectiveOperatingMode(observed.sandbox.spec) === "Suspended") return { actions: suspend(observed, found) };
@@ -82,8 +104,12 @@ function create(observed: Observed): readonly Action[] {
   if (observed.policyGap !== undefined) return [...wrong, refuse(observed.policyGap)];
   // The Pod would have other values than the Sandbox.
   if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
-  const givenUp = unusable.map(({ image, why }) => ({ do: "giveUpImage", image, why }) as const);
-  return [...wrong, ...givenUp, { do: "createPod", pod, ...(from && { from }) }, ...recordName(observed, name)];
+  return [
+    ...wrong,
+    ...unusable.map(giveUp),
+    { do: "createPod", pod, ...(from && { from }) },
+    ...recordName(observed, name),
+  ];
 }
 
 const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;
@@ -91,7 +117,7 @@ const rounded = `Pod is not created: more than ${longIntegersMax} integers of th
 /** The spec of a Pod is never changed: an edited template takes effect in the next Pod. */
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
   // A Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of their own.
-  if (waitsForSignature(pod)) return { actions: [{ do: "deletePod", pod, mayBeGone: true, asSeen: true }] };
+  if (waitsForSignature(pod)) return { actions: deleteUnsigned(observed, pod) };
   const replaced = replaceUnplaced(observed, pod) ?? replaceWithoutImage(observed, pod);
   if (replaced) return { actions: replaced };
   const metadata = podMetadataPatch(observed.sandbox, pod);
@@ -100,6 +126,14 @@ function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
   const putOffMs = leftToWaitMs(observed.writeBehind);
   if (putOffMs > 0) return { actions: name, putOffMs };
   return { actions: [{ do: "patchPod", pod, patch: { metadata } }, ...name] };
+}
+
+/** A Pod that still has its gate when it is deleted has never run. If an image was promised to it, another Pod may have that. */
+function deleteUnsigned({ memory }: Observed, pod: Stored<Pod>): readonly Action[] {
+  const promised = memory?.images.find((image) => usedBy(image) === pod.metadata.uid);
+  // If somebody else has deleted it, nobody knows whether it had its gate until then.
+  const deletion = { do: "deletePod", pod, mayBeGone: !promised, asSeen: true } as const;
+  return promised ? [deletion, { do: "freeImage", image: promised }] : [deletion];
 }
 
 /** The node of its memory takes no Pod now. The next one may run anywhere; the memory is given up before it is made. */
@@ -125,7 +159,7 @@ const replaceWithoutMemory = (
   image: Stored<MemoryImage> | undefined,
   why: LossReason,
 ): readonly Action[] => [
-  ...(image ? [{ do: "giveUpImage", image, why } as const] : []),
+  ...(image ? [giveUp({ image, why })] : []),
   { do: "deletePod", pod, mayBeGone: true, asSeen: true },
 ];
 
@@ -134,9 +168,13 @@ function leftToWaitMs({ windowMs, waitedMs = 0 }: WriteBehind): number {
 }
 
 function adopt(observed: Observed, pod: Stored<Pod>): readonly Action[] {
-  const { sandbox } = observed;
+  const { sandbox, memory } = observed;
   const metadata = { ...podMetadataPatch(sandbox, pod), ...adoptedBy(sandbox, pod) };
-  return [{ do: "adoptPod", pod, patch: { metadata } }, ...recordName(observed, pod.metadata.name)];
+  return [
+    ...outlived(sandbox, [pod], memory).map(giveUp),
+    { do: "adoptPod", pod, patch: { metadata } },
+    ...recordName(observed, pod.metadata.name),
+  ];
 }
 
 function leave(observed: Observed, pod: Stored<Pod>): readonly Action[] {

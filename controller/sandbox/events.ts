@@ -164,7 +164,10 @@ function memoryKept(transition: StatusTransition): EventContent | undefined {
 export function wakeOf({ sandbox, hibernation }: StatusTransition): Hibernation["lastWake"] {
   const before = sandbox.status?.hibernation;
   const isKept = before?.state === "Hibernated" || before?.state === "Restoring";
-  const isNew = isKept || (before?.state === undefined && before?.lastWake === undefined);
+  const { reason, podUID } = hibernation?.lastWake ?? {};
+  // The status had not told of this memory.
+  const isUntold = reason === "NotRecorded" && podUID !== before?.lastWake?.podUID;
+  const isNew = isKept || (before?.state === undefined && (before?.lastWake === undefined || isUntold));
   const wake = isNew && hibernation?.state === undefined ? hibernation?.lastWake : undefined;
   return wake?.mode === "Restored" || isLossReason(wake?.reason) ? wake : undefined;
 }

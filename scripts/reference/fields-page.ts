@@ -12,6 +12,7 @@ import {
   suspensionCauseAnnotation,
   tcpFrontAnnotation,
   templateGoneAnnotation,
+  usedByAnnotation,
 } from "../../api/rules/keys.ts";
 import { code, page, table } from "./markdown.ts";
 
@@ -62,6 +63,11 @@ const annotations = [
     givenUpAnnotation,
     "MemoryImage",
     "No Pod goes on from this memory any more; the value is the reason. Written by the controller.",
+  ],
+  [
+    usedByAnnotation,
+    "MemoryImage",
+    "The UID of the only Pod that may go on from this memory. Written by the controller before that Pod can start.",
   ],
   [
     policyTemplateAnnotation,

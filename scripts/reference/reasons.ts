@@ -217,6 +217,8 @@ export const memoryReasons: Meanings<RefusalReason> = {
   CaptureFailed:
     "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
   AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
+  NotRecorded:
+    "The memory was captured, and the controller could not write that into the status within 30 s. No later controller would use such memory.",
   ImageLost:
     "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
   Evicted: "The memory was kept. During the sleep its node removed it, because a newer memory image needed the room.",
@@ -233,7 +235,10 @@ export const lossMeanings: Meanings<LossReason> = {
   NotRecorded:
     "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
-  AlreadyUsed: "A Pod was already restored from this memory, has tried it, or may have tried it.",
+  AlreadyUsed:
+    "A Pod was already restored from this memory, or has tried it, or was made for it and nobody knows what became of it.",
+  ForeignPod:
+    "The sandbox got a Pod that the controller did not make: one that it adopted, or that somebody made in its name.",
   NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
   ContainerImageUnknown:
     "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",

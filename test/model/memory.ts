@@ -122,7 +122,11 @@ export function capturesSeen(
   const isForgotten = mutation === "a frozen Pod that may lose its seal" && sealed === 0;
   if (images.length === 0 || pod === 0 || pod > lived || isForgotten) return [{ is: "none" }];
   const seen = images.map((image, index) => asProduct(image, index + 1, mutation));
-  const after = (waitedMs: number) => captureOf({ images: seen, waitedMs }, podUid(pod), refuses ? refusal : undefined);
+  // The status tells of memory at once: a Pod waits for that only for a while, and changes nothing meanwhile.
+  const after = (waitedMs: number): Capture => {
+    const capture = captureOf({ images: seen, waitedMs }, podUid(pod), refuses ? refusal : undefined);
+    return capture.is === "over" ? { is: "over" } : capture;
+  };
   const soon = after(0);
   return soon.is === "underWay" ? [soon, after(forEverMs)] : [soon];
 }

@@ -9,7 +9,7 @@ import type { Creations } from "../../stores/creations.ts";
 import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "../actions.ts";
 import type { PassTrace } from "../pass-trace.ts";
 import { writerOf } from "./child-writer.ts";
-import { createPod, GivenUp, giveUpPatch } from "./create-pod.ts";
+import { createPod, GivenUp, giveUpPatch, usedPatch } from "./create-pod.ts";
 import type { SandboxWriters } from "./sandbox-writers.ts";
 
 export interface Applied {
@@ -129,6 +129,7 @@ function isPointless(action: Action, failures: readonly Failure[], undone: reado
   if (partOf(action) === "claims") return failedIn(failures, "claims");
   // Else the next Pod but one might go on from memory that was given up.
   if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || isAboutMemory(other));
+  if (action.do === "freeImage") return undone.some((other) => other.do === "deletePod");
   return action.do === "recordPodName" && undone.some(startsPod);
 }
 
@@ -190,6 +191,8 @@ async function perform(
       return images ? to(memoryImageType).create(images, action.image, created) : "done";
     case "giveUpImage":
       return images ? to(memoryImageType).patch(images, action.image, giveUpPatch(action.image, action.why)) : "done";
+    case "freeImage":
+      return images ? to(memoryImageType).patch(images, action.image, usedPatch(action.image, null)) : "done";
     case "deleteImage":
       return images ? to(memoryImageType).delete(images, action.image, { mayBeGone: true, asSeen: false }) : "done";
     case "refuse":

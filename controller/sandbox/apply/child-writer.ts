@@ -28,12 +28,13 @@ export function writerOf<T extends KubeObject>(client: KubeClient, type: Resourc
         return "clashed";
       }
     },
-    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<"done" | "clashed"> {
+    /** Returns what the API server has made of it. */
+    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<Stored<T> | "clashed"> {
       const { namespace, name } = object.metadata;
       const call = () => client.patch(type, { namespace, name }, patchOfSame(object, body), {}, signal);
       return changeAsSeen(store, object, { call, read });
     },
-    replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
+    replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<Stored<T> | "clashed"> {
       return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
     },
     /** Whether the object is still as it was seen. */
@@ -66,10 +67,9 @@ async function changeAsSeen<T extends KubeObject>(
   store: Pick<OwnWrites<T>, "write">,
   object: Stored<T>,
   { call, read }: { readonly call: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
-): Promise<"done" | "clashed"> {
+): Promise<Stored<T> | "clashed"> {
   try {
-    await store.write(keyOf(object), call);
-    return "done";
+    return await store.write(keyOf(object), call);
   } catch (error) {
     if (!isConflict(error)) throw error;
     await store.write(keyOf(object), () => read(object.metadata));

@@ -2,7 +2,7 @@ import { podType } from "../../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { givenUpAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
+import { givenUpAnnotation, signatureAnnotation, signingGate, usedByAnnotation } from "../../../api/rules/keys.ts";
 import {
   type ApiError,
   isAlreadyExists,
@@ -33,31 +33,48 @@ export class GivenUp {
 }
 
 /**
- * A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. Its image is read when the Pod is there:
- * as long as it is, no other Pod of the sandbox lives, so what is read is the memory of the last life.
+ * A Pod that is to be restored is signed for the UID that it has got, and only then loses its gate. Its image is promised to it before that, with
+ * the version that was decided on. As long as the gated Pod is there, no other Pod of the sandbox lives, so it is the memory of the last life. And
+ * whatever ends then, and whatever became of that Pod, no other goes on from the image.
  */
 export async function createPod(
   { pod, from }: Extract<Action, { do: "createPod" }>,
   on: PodCreation,
 ): Promise<Stored<Pod> | "done" | "clashed" | GivenUp> {
-  const { client, pods, images, signPermit } = on.writers;
+  const { client, pods, signPermit } = on.writers;
   const to = writerOf(client, podType, on.signal);
   const create = () => to.create(pods, pod, on.onCreated);
   if (!from) return create();
   const created = await orGiveUp(create, from, on);
   if (created === "clashed" || created instanceof GivenUp) return created;
-  const toImages = writerOf(client, memoryImageType, on.signal);
-  if (images && (await toImages.confirm(images, from.image)) === "clashed") return "clashed";
   const permit = permitFor(created, from.image);
   const signature = permit && signPermit?.(permit);
   if (signature === undefined) throw new Error("the Pod cannot be signed: the content of its memory image is unknown");
-  return orGiveUp(() => to.patch(pods, created, signedPatch(created, signature)), from, on);
+  const promised = await promise(from.image, created, on);
+  if (promised === "clashed") return "clashed";
+  const sign = () => to.patch(pods, created, signedPatch(created, signature));
+  return orGiveUp(sign, { ...from, image: promised }, on);
+}
+
+/** Writes which Pod alone may go on from an image. */
+async function promise(
+  image: Stored<MemoryImage>,
+  { metadata: { uid } }: Stored<Pod>,
+  { writers: { client, images }, signal }: PodCreation,
+): Promise<Stored<MemoryImage> | "clashed"> {
+  if (!images) return image;
+  return writerOf(client, memoryImageType, signal).patch(images, image, usedPatch(image, uid));
 }
 
 /** With the version that the create returned: not for a Pod that has changed since, nor for another of that name. */
 const signedPatch = ({ metadata: { resourceVersion }, spec }: Stored<Pod>, signature: string) => ({
   metadata: { resourceVersion, annotations: { [signatureAnnotation]: signature } },
   spec: { schedulingGates: spec?.schedulingGates?.filter(({ name }) => name !== signingGate) ?? null },
+});
+
+/** With the version that was seen: not if it was given up, evicted or promised meanwhile. `podUid`: null takes the promise back. */
+export const usedPatch = ({ metadata: { resourceVersion } }: Stored<MemoryImage>, podUid: string | null) => ({
+  metadata: { resourceVersion, annotations: { [usedByAnnotation]: podUid } },
 });
 
 /** With the version that was seen: not if the memory is another one by now. */

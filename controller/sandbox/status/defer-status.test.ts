@@ -38,6 +38,7 @@ it.each<[string, SandboxStatus | undefined, SandboxStatus]>([
   ["a suspension", notYet, asleep],
   ["an error", undefined, saying(awake, condition("Ready", "False", "ReconcilerError"))],
   ["an error that has passed", saying(awake, condition("Ready", "False", "ReconcilerError")), notYet],
+  ["memory that is kept, for whose status a Pod waits", notYet, { ...notYet, hibernation: { state: "Hibernated" } }],
   ["the end of a Pod", notYet, saying(...(notYet.conditions ?? []), condition("Finished", "True", "PodFailed"))],
 ])("%s is reported at once", (_, before, after) => {
   expect(mayDeferStatus(before, after)).toBe(false);

@@ -16,6 +16,8 @@ export const deferStatusMs = (sandbox: Sandbox): number => (isUnclaimedMember(sa
 export function mayDeferStatus(before: SandboxStatus | undefined, after: SandboxStatus): boolean {
   const addresses = (status: SandboxStatus | undefined) => status?.podIPs?.join() ?? "";
   if (addresses(before) !== addresses(after)) return false;
+  // Its captured Pod is deleted after that.
+  if (after.hibernation?.state === "Hibernated" && before?.hibernation?.state !== "Hibernated") return false;
   return (before?.conditions === undefined || isNotYet(before)) && isNotYet(after);
 }
 

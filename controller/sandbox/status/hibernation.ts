@@ -7,7 +7,15 @@ import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { captureFailure, captureOf } from "../../suspension/hibernation/capture.ts";
-import { givenUp, holdsMemory, imageOfPod, restoredFrom, restoreOf } from "../../suspension/hibernation/images.ts";
+import {
+  givenUp,
+  holdsMemory,
+  imageOfPod,
+  isUntoldLoss,
+  restoredFrom,
+  restoreOf,
+  usedBy,
+} from "../../suspension/hibernation/images.ts";
 import type { MemoryRefusal, SeenImages } from "../../suspension/hibernation/memory-provider.ts";
 import { type LossReason, lossOf } from "../../suspension/hibernation/restore.ts";
 import { isToHibernate } from "../../suspension/hibernation/strategy.ts";
@@ -31,9 +39,18 @@ export function hibernationOf(seen: SeenMemory): Hibernation | undefined {
   const { sandbox } = seen;
   const before = sandbox.status?.hibernation;
   if (!isToHibernate(sandbox.spec)) return withoutStrategy(seen, before);
+  const captured = capturedImage(seen);
+  if (captured) return hibernated(seen, captured);
   if (isLosingProcesses(seen)) return before?.state && before.state !== "Restoring" ? before : asleep(seen);
   if (hasNewLife(seen)) return before?.state === "Stopped" ? awake(before) : woken(seen, before);
   return before?.state === "Hibernated" && hasLostMemory(seen) ? stopped(seen, lossOfSleep(seen)) : before;
+}
+
+/** The memory of the Pod that is still there, and never runs again. Before the Pod is deleted the status tells of it. */
+function capturedImage({ pod, memory }: SeenMemory): Stored<MemoryImage> | undefined {
+  const uid = pod.is === "owned" ? pod.pod.metadata.uid : undefined;
+  const image = memory && uid !== undefined ? imageOfPod(memory.images, uid) : undefined;
+  return image && holdsMemory(image) ? image : undefined;
 }
 
 const strategyChanged: MemoryRefusal = {
@@ -80,7 +97,11 @@ const noImage: MemoryRefusal = {
 };
 const gaveUp: MemoryRefusal = {
   reason: "ImageLost",
-  message: "the controller had already given the memory up, for an earlier wake",
+  message: "the controller had already given the memory up",
+};
+const used: MemoryRefusal = {
+  reason: "ImageLost",
+  message: "the Pod that was made for the memory is gone, and nobody knows whether it had it",
 };
 
 const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);
@@ -88,7 +109,8 @@ const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);
 /** How the memory was lost during the sleep: the node says so, or somebody has deleted the MemoryImage. */
 const lossOfSleep = ({ memory }: SeenMemory): MemoryRefusal =>
   memory?.images.map(captureFailure).find((failure) => lossesOfSleep.has(failure?.reason)) ??
-  (memory?.images.some((image) => givenUp(image) !== undefined) ? gaveUp : noImage);
+  (memory?.images.some((image) => givenUp(image) !== undefined) ? gaveUp : undefined) ??
+  (memory?.images.some(holdsMemory) ? used : noImage);
 
 /** Undefined while the capture is still to come. */
 function asleep(seen: SeenMemory): Hibernation | undefined {
@@ -136,7 +158,7 @@ const hasLostMemory = ({ sandbox, pod, memory }: SeenMemory): boolean =>
   memory !== undefined &&
   pod.is === "none" &&
   effectiveOperatingMode(sandbox.spec) === "Suspended" &&
-  !memory.images.some(holdsMemory);
+  !memory.images.some((image) => holdsMemory(image) && usedBy(image) === undefined);
 
 const awake = ({ reason }: Hibernation): Hibernation => ({ lastWake: { mode: "Anew", ...(reason && { reason }) } });
 
@@ -167,6 +189,7 @@ function woken(seen: SeenMemory & { readonly pod: LivePod }, before: Hibernation
   const { memory } = seen;
   const { metadata, spec } = seen.pod.pod;
   const image = imageAskedFor(seen.pod.pod, memory);
+  if (memory?.images.some((one) => isUntoldLoss(one, before, metadata.uid))) return anew("NotRecorded", metadata.uid);
   if (before?.state === undefined && (before?.lastWake || !image)) return before;
   const hasAsked = restoredFrom(metadata) !== undefined && image !== undefined;
   const restore = image && restoreOf(image, metadata.uid ?? "");

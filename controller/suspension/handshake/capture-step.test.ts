@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
+import type { SandboxSpec, SandboxStatus } from "../../../api/kinds/sandbox.ts";
 import { sealedPodAnnotation } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
@@ -46,7 +46,9 @@ describe("the capture of a sealed Pod", () => {
 
   it("is waited for without questions, until its time is over", () => {
     expect(decide({ capture: underWay() }, undefined, sealed)).toMatchObject({ do: "wait", recheckAfterMs: 3_000 });
-    expect(decide({ capture: underWay(0) }, undefined, sealed)).toEqual({ do: "giveUpCapture", image });
+    expect(decide({ capture: underWay(0) }, undefined, sealed)).toEqual({
+      ...{ do: "giveUpCapture", image, why: "AgentSilent" },
+    });
   });
 
   it.each([underWay(), over])("is not called off by a wake: %j", (capture) => {
@@ -57,6 +59,34 @@ describe("the capture of a sealed Pod", () => {
   it.each(["Running", "Suspended"] as const)("gets its seal again if that is lost, while it is to be %s", (mode) => {
     expect(decide({ capture: over }, { operatingMode: mode })).toMatchObject({ do: "seal", cause: "Person" });
     expect(decide({ capture: due }, { operatingMode: "Running" })).toEqual({ do: "nothing" });
+  });
+});
+
+describe("a Pod whose memory is kept", () => {
+  const kept = (leftMs = 30_000): Capture => ({ is: "over", kept: { image, leftMs } });
+  const hibernates = { suspensionStrategy: { type: "Hibernate" } } as const;
+  const step = (capture: Capture, told: SandboxStatus = {}, spec: Partial<SandboxSpec> = hibernates) =>
+    decideSuspension({
+      ...{ sandbox: aSandbox({ ...spec, operatingMode: "Suspended" }, sealed, told), pod, podIsFresh: true },
+      ...{
+        podIsFenced: false,
+        round: undefined,
+        sealedForMs: 1_000,
+        silenceLimitMs: 1_000,
+        now: new Date(noon),
+        capture,
+      },
+    });
+
+  it("is deleted once the status tells of the memory, and not before", () => {
+    expect(step(kept())).toMatchObject({ do: "wait", on: "the status to tell of its memory" });
+    expect(step(kept(), { hibernation: { state: "Stopped" } })).toMatchObject({ do: "wait" });
+    expect(step(kept(), { hibernation: { state: "Hibernated" } })).toMatchObject({ do: "deletePod" });
+  });
+
+  it("is deleted without it if the status cannot tell of it, or the sandbox is not to hibernate now", () => {
+    expect(step(kept(0))).toEqual({ do: "giveUpCapture", image, why: "NotRecorded" });
+    expect(step(kept(), {}, {})).toMatchObject({ do: "deletePod" });
   });
 });
 

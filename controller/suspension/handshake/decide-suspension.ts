@@ -16,7 +16,7 @@ import { recordedPodName } from "../../sandbox/find-pod.ts";
 import { loadOf, type Reply, reasonToStayAwake } from "../activators/activator-replies.ts";
 import { type Capture, hasBegun } from "../hibernation/capture.ts";
 import type { MemoryRefusal } from "../hibernation/memory-provider.ts";
-import { refusalToSleep } from "../hibernation/strategy.ts";
+import { isToHibernate, refusalToSleep } from "../hibernation/strategy.ts";
 
 /** A Pod that the sandbox controls. */
 export interface OwnPod {
@@ -90,10 +90,11 @@ export interface BeginCapture {
   readonly unasked: number;
 }
 
-/** The agent has not ended the capture in time. Whatever it captures now does not count. */
+/** The agent has not ended the capture in time, or the status cannot tell of it. Whatever was captured does not count. */
 export interface GiveUpCapture {
   readonly do: "giveUpCapture";
   readonly image: Stored<MemoryImage>;
+  readonly why: "AgentSilent" | "NotRecorded";
 }
 
 export interface DeletePod {
@@ -141,9 +142,9 @@ export function decideSuspension(situation: Situation): SuspensionStep {
 }
 
 /** There is nobody to promise anything. A Pod that is not captured is deleted like any child. */
-function captureAlone({ capture }: Situation, pod: OwnPod): SuspensionStep {
+function captureAlone({ sandbox, capture }: Situation, pod: OwnPod): SuspensionStep {
   if (capture?.is === "due") return { do: "capture", image: capture.image, cut: 0, unasked: 0 };
-  return (capture && whileFrozen(capture, { podName: pod.name, podUid: pod.uid })) ?? { do: "nothing" };
+  return (capture && whileFrozen(capture, { podName: pod.name, podUid: pod.uid }, sandbox)) ?? { do: "nothing" };
 }
 
 /** A store that is behind would have a Pod sealed that is gone, and two controllers seal and unseal it in turns. */
@@ -198,7 +199,7 @@ const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
 
 function drain({ sandbox, round, sealedForMs, capture }: Situation, sealed: Seal): SuspensionStep {
   const { podUid, podName } = sealed;
-  const isFrozen = capture && whileFrozen(capture, sealed);
+  const isFrozen = capture && whileFrozen(capture, sealed, sandbox);
   if (isFrozen) return isFrozen;
   if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
   const { inFlight, ignored, unknown, unasked } = loadOf(round.replies, sealedForMs);
@@ -223,13 +224,30 @@ function drain({ sandbox, round, sealedForMs, capture }: Situation, sealed: Seal
 function whileFrozen(
   capture: Capture,
   { podName, podUid }: Pick<Seal, "podName" | "podUid">,
+  sandbox: Sandbox,
 ): SuspensionStep | undefined {
-  if (capture.is === "over") return { do: "deletePod", podName, podUid, cut: 0, unasked: 0 };
+  if (capture.is === "over") {
+    const untold = capture.kept && !tellsOfMemory(sandbox) ? untilTold(capture.kept) : undefined;
+    return untold ?? { do: "deletePod", podName, podUid, cut: 0, unasked: 0 };
+  }
   if (capture.is !== "underWay") return undefined;
   const { image, leftMs } = capture;
-  if (leftMs <= 0) return { do: "giveUpCapture", image };
+  if (leftMs <= 0) return { do: "giveUpCapture", image, why: "AgentSilent" };
   return { do: "wait", on: "its memory to be captured", recheckAfterMs: leftMs };
 }
+
+/** A sandbox that is not to hibernate any more tells of no memory, and uses none. */
+const tellsOfMemory = ({ spec, status }: Sandbox): boolean =>
+  status?.hibernation?.state === "Hibernated" || !isToHibernate(spec);
+
+/** This pass writes the status. Memory that no status tells of is not used, so the Pod that has it is not deleted before. */
+function untilTold({ image, leftMs }: NonNullable<Extract<Capture, { is: "over" }>["kept"]>): SuspensionStep {
+  if (leftMs <= 0) return { do: "giveUpCapture", image, why: "NotRecorded" };
+  return { do: "wait", on: "the status to tell of its memory", recheckAfterMs: Math.min(leftMs, toldAfterMs) };
+}
+
+/** The write of the status, or its error, has the next pass made. This is for what comes of neither. */
+const toldAfterMs = 1_000;
 
 /** Whether a suspension is cancelled if the API server rejects its seal. A manual one waits. */
 export const endsWithoutSeal = ({ spec }: Sandbox, cause: SuspensionCause): boolean =>

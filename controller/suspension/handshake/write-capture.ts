@@ -21,19 +21,20 @@ interface CaptureWrites {
  * counts no more. After a conflict the newer version is in view.
  */
 export async function writeCapture(
-  { do: what, image }: BeginCapture | GiveUpCapture,
+  step: BeginCapture | GiveUpCapture,
   { client, images, pods }: CaptureWrites,
   signal: AbortSignal,
 ): Promise<void> {
+  const { image } = step;
   const { namespace, name, uid, resourceVersion } = image.metadata;
   const at = { namespace, name };
   const pod = pods.find((one) => one.metadata.uid === image.spec.podUID);
   // Without them no Pod goes on from the memory.
   const containerImages = pod && containerImagesOf(pod);
   const body =
-    what === "capture"
+    step.do === "capture"
       ? { metadata: { uid }, spec: { stage: "Capture", ...(containerImages && { containerImages }) } }
-      : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: "AgentSilent" } } };
+      : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: step.why } } };
   const show = (call: () => Promise<Stored<MemoryImage>>) => images?.write(keyOf(image), call);
   try {
     await show(() => client.patch(memoryImageType, at, { type: "merge", body }, {}, signal));

@@ -90,7 +90,12 @@ it("a wait is counted from when it is first seen, for one thing, and forgotten w
   expect(memory.waits).toBe(1);
   forget();
   expect(memory.waits).toBe(0);
-  expect(openMemory([image("Capture", { phase: "Captured" })]).memory.seen(sandbox, [pod]).waitedMs).toBe(0);
+
+  const untold = openMemory([image("Capture", { phase: "Captured" })]);
+  untold.memory.seen(sandbox, [pod]);
+  await untold.clock.advance(300);
+  expect(untold.memory.seen(sandbox, [pod]).waitedMs).toBe(300);
+  expect(untold.memory.seen(sandbox, []).waitedMs).toBe(0);
 
   const restoring = openMemory([]);
   const unplaced = aPodOf(sandbox, { uid: "pod-2", annotations: { [memoryImageAnnotation]: "pod-pod-1" } });

@@ -10,7 +10,7 @@ import type { OwnWrites, View } from "../../own-writes.ts";
 import { ownershipOf } from "../../ownership.ts";
 import { said } from "./capture.ts";
 import { containerImagesOf } from "./container-images.ts";
-import { imageNameOf, isOf } from "./images.ts";
+import { holdsMemory, imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
 import { hasReadyAgent } from "./node-agents.ts";
 import { waitsForItsNode } from "./restore.ts";
@@ -112,7 +112,12 @@ function nextOf(
     return spec.stage === "Capture" && (status?.phase === undefined || status.phase === "Capturing");
   });
   if (capturing) return `capture ${capturing.metadata.uid}`;
-  const unplaced = pods.find((pod) => ownershipOf(pod, sandbox) === "owned" && waitsForItsNode(pod));
+  const own = pods.filter((pod) => ownershipOf(pod, sandbox) === "owned");
+  const captured = images.find(
+    (image) => holdsMemory(image) && own.some(({ metadata }) => metadata.uid === image.spec.podUID),
+  );
+  if (captured) return `status of ${captured.metadata.uid}`;
+  const unplaced = own.find(waitsForItsNode);
   return unplaced && `node ${unplaced.metadata.uid}`;
 }
 

@@ -27,13 +27,22 @@ it("a Pod is captured only from an image of its own that nothing speaks against"
 it("a capture that has begun goes on until agent or controller ends it, whatever speaks against it", () => {
   expect(of({ spec: { stage } }, refusal)).toMatchObject({ is: "underWay", leftMs: 15_000 });
   expect(of({ spec: { stage }, status: { phase: "Capturing" } }, refusal, 15_001)).toMatchObject({ leftMs: -1 });
-  for (const phase of ["Captured", "Failed", "Lost", "Restored"] satisfies MemoryImagePhase[]) {
+  for (const phase of ["Failed", "Lost", "Restored"] satisfies MemoryImagePhase[]) {
     expect(of({ spec: { stage }, status: { phase } })).toEqual({ is: "over" });
   }
   expect(of({ spec: { stage }, metadata: givenUp })).toEqual({ is: "over" });
   expect([of({}), of({ spec: { stage } }), of({ spec: { stage }, metadata: givenUp })].map(hasBegun)).toEqual([
     ...[false, true, true],
   ]);
+});
+
+it("a capture that has kept memory is over, and the status may take 30 s to tell of it", () => {
+  const captured: ImageParts = { spec: { stage }, status: { phase: "Captured" } };
+  expect(of(captured, refusal, 1_000)).toMatchObject({
+    is: "over",
+    kept: { image: anImage(captured), leftMs: 29_000 },
+  });
+  expect(of({ ...captured, metadata: givenUp })).toEqual({ is: "over" });
 });
 
 it("a capture without memory says why, with the words of the agent", () => {
@@ -43,6 +52,8 @@ it("a capture without memory says why, with the words of the agent", () => {
     message: "the capture failed: DiskFull",
   });
   expect(captureFailure(anImage({ metadata: givenUp }))).toMatchObject({ reason: "AgentSilent" });
+  const untold = { annotations: { [givenUpAnnotation]: "NotRecorded" } };
+  expect(captureFailure(anImage({ metadata: untold }))).toMatchObject({ reason: "NotRecorded" });
   expect(captureFailure(anImage({ status: { phase: "Lost" } }))).toMatchObject({ reason: "ImageLost" });
   expect(captureFailure(anImage({ status: { phase: "Captured" } }))).toBeUndefined();
 });

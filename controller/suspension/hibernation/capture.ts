@@ -1,11 +1,14 @@
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
-import { givenUp, imageOfPod } from "./images.ts";
+import { givenUp, holdsMemory, imageOfPod } from "./images.ts";
 import type { MemoryRefusal, SeenImages } from "./memory-provider.ts";
 
 /** How much longer than the agent the controller waits for the end of a capture: the agent thaws the Pod first. */
 const captureGraceMs = 5_000;
+
+/** How long a captured Pod waits until the status tells of its memory. */
+const tellLimitMs = 30_000;
 
 /** How far the capture of a sealed Pod is. */
 export type Capture =
@@ -15,8 +18,8 @@ export type Capture =
   | { readonly is: "due"; readonly image: Stored<MemoryImage> }
   /** The Pod is, or will be, frozen. */
   | { readonly is: "underWay"; readonly image: Stored<MemoryImage>; readonly leftMs: number }
-  /** The memory is on the disk, or never will be. */
-  | { readonly is: "over" };
+  /** The memory is on the disk, or never will be. `kept`: it is on the disk, and for how long the status may take to tell of it. */
+  | { readonly is: "over"; readonly kept?: { readonly image: Stored<MemoryImage>; readonly leftMs: number } };
 
 /** `refusal`: why the memory of this Pod cannot be kept. It speaks only against a capture that has not begun. */
 export function captureOf(seen: SeenImages | undefined, podUid: string, refusal: MemoryRefusal | undefined): Capture {
@@ -27,6 +30,7 @@ export function captureOf(seen: SeenImages | undefined, podUid: string, refusal:
   const isUnusable = givenUp(image) !== undefined || image.metadata.deletionTimestamp !== undefined;
   if (stage === "Preflight") return refusal || isUnusable ? { is: "none" } : { is: "due", image };
   if (isUnusable) return { is: "over" };
+  if (holdsMemory(image)) return { is: "over", kept: { image, leftMs: tellLimitMs - seen.waitedMs } };
   if (phase !== undefined && phase !== "Capturing") return { is: "over" };
   return { is: "underWay", image, leftMs: timeoutSeconds * 1_000 + captureGraceMs - seen.waitedMs };
 }
@@ -38,6 +42,9 @@ export const hasBegun = (capture: Capture | undefined): boolean => capture?.is =
 export function captureFailure(image: MemoryImage): MemoryRefusal | undefined {
   if (givenUp(image) === "AgentSilent") {
     return { reason: "AgentSilent", message: "the node agent did not end the capture in time" };
+  }
+  if (givenUp(image) === "NotRecorded") {
+    return { reason: "NotRecorded", message: "the status could not tell of the memory in time" };
   }
   const { phase, reason, message } = image.status ?? {};
   if (isEvicted(image)) return { reason: "Evicted", message: "the node needed the room for another memory image" };

@@ -8,7 +8,7 @@ import { effectiveOperatingMode, effectiveSuspensionStrategy } from "../../../ap
 import { runHashAnnotation } from "../../../api/rules/keys.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { controllerReference } from "../../ownership.ts";
-import { holdsMemory, imageNameOf, imageOfPod, restoredFrom, restoreOf } from "./images.ts";
+import { imageNameOf, imageOfPod, isUntoldLoss, restoredFrom, restoreOf } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { refusalsOfSpec } from "./pod-rules.ts";
 import { isToHibernate } from "./strategy.ts";
@@ -82,8 +82,9 @@ function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion):
     const isTold = restoreOf(image, pod.metadata.uid) !== undefined && state === undefined && lastWake !== undefined;
     return !isTold;
   }
-  // A Pod that somebody else makes during the sleep says nothing about the memory.
-  if (pod && state !== "Hibernated") return false;
-  if (state === "Hibernated") return holdsMemory(image) || effectiveOperatingMode(sandbox.spec) === "Running";
+  if (pod && state !== "Hibernated") return isUntoldLoss(image, sandbox.status?.hibernation, pod.metadata.uid);
+  // Also once it is lost or given up: the status is still to tell why.
+  const mayBeTold = image.spec.stage === "Capture" || effectiveOperatingMode(sandbox.spec) === "Running";
+  if (state === "Hibernated") return mayBeTold;
   return state === undefined;
 }

@@ -1,8 +1,14 @@
 // What a MemoryImage means to the controller.
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { ObjectMeta, Stored } from "../../../api/kinds/meta.ts";
-import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { givenUpAnnotation, memoryImageAnnotation } from "../../../api/rules/keys.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
+import {
+  givenUpAnnotation,
+  memoryImageAnnotation,
+  signatureAnnotation,
+  usedByAnnotation,
+} from "../../../api/rules/keys.ts";
 
 /** One image for each Pod: the name follows from the Pod's UID, so it is never made twice. */
 export const imageNameOf = (podUid: string): string => `pod-${podUid}`;
@@ -17,9 +23,40 @@ export const restoredFrom = ({ annotations }: ObjectMeta): string | undefined =>
 /** Why an image is not to be used, in one word. */
 export const givenUp = ({ metadata }: MemoryImage): string | undefined => metadata.annotations?.[givenUpAnnotation];
 
-/** Whether an image holds memory that no Pod has been given yet. A capture that ended after it was given up does not count. */
+/** The UID of the Pod that may go on from an image, which may have lived since; undefined: there is none. */
+export const usedBy = ({ metadata }: MemoryImage): string | undefined => metadata.annotations?.[usedByAnnotation];
+
+/**
+ * Whether a Pod may have gone on from an image, or has asked for it in vain and lived. A Pod without a signature is no Pod that the controller
+ * has made for it.
+ */
+export const isUsed = (image: MemoryImage): boolean => {
+  const { restore, refused } = image.status ?? {};
+  return (
+    usedBy(image) !== undefined || restore !== undefined || (refused !== undefined && refused.reason !== notSigned)
+  );
+};
+
+/** The reason of the shim for a Pod without a signature. */
+const notSigned = "NotSigned";
+
+/** Whether the controller has made a Pod for an image. The shim verifies the signature. */
+export const isSignedFor = ({ metadata }: Pod, image: Stored<MemoryImage>): boolean =>
+  restoredFrom(metadata) === image.metadata.name && metadata.annotations?.[signatureAnnotation] !== undefined;
+
+/** Whether an image holds memory that no Pod is known to have got. A capture that ended after it was given up does not count. */
 export const holdsMemory = (image: MemoryImage): boolean =>
   image.spec.stage === "Capture" && image.status?.phase === "Captured" && givenUp(image) === undefined;
+
+/**
+ * Whether memory was given up that no status had told of. The wake of the Pod that was made without it tells that, once. Everything else that was
+ * given up is told from the state before.
+ */
+export const isUntoldLoss = (image: MemoryImage, told: Hibernation | undefined, podUid: string | undefined): boolean =>
+  givenUp(image) === "NotRecorded" &&
+  image.spec.podUID !== podUid &&
+  told?.state === undefined &&
+  told?.lastWake?.podUID !== podUid;
 
 type Restore = NonNullable<NonNullable<MemoryImage["status"]>["restore"]>;
 

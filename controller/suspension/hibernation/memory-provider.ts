@@ -23,6 +23,7 @@ export const refusalReasons = [
   "ContainerImageUnknown",
   "CaptureFailed",
   "AgentSilent",
+  "NotRecorded",
   "ImageLost",
   "Evicted",
   "StrategyChanged",
@@ -43,7 +44,7 @@ export type AskedPod = Pick<Pod, "spec" | "status"> & { readonly metadata?: Obje
 /** The MemoryImages of one sandbox. */
 export interface SeenImages {
   readonly images: readonly Stored<MemoryImage>[];
-  /** For how long the controller has waited for what is next: the end of a capture, or a node for a Pod that is to be restored. */
+  /** For how long the controller has waited for what is next: the end of a capture, the status, or a Pod that is to be restored. */
   readonly waitedMs: number;
   /** Whether a Pod can be permitted to go on from an image. Absent: yes. */
   readonly canSign?: boolean;

@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
 import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, memoryStoreAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
+import {
+  memoryImageAnnotation,
+  memoryStoreAnnotation,
+  runHashAnnotation,
+  usedByAnnotation,
+} from "../../../api/rules/keys.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { aCapturedImage, anImage, busybox, type ImageParts } from "../../../test/support/builders/memory-images.ts";
 import { lossOf, nextPodOf } from "./restore.ts";
@@ -65,11 +70,33 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
       image: captured({ status: { restore: { podUID: "pod-2", outcome: "Failed" } } }),
       why: "AlreadyUsed",
     },
+    {
+      what: "is not the Pod that it was promised to",
+      image: captured({ metadata: { annotations: { [usedByAnnotation]: "pod-2" } } }),
+      why: "AlreadyUsed",
+    },
+    {
+      what: "comes after one that was refused and has lived",
+      image: captured({ status: { refused: { podUID: "pod-2", reason: "NoPublicKey" } } }),
+      why: "AlreadyUsed",
+    },
   ])("does not go on from memory if it $what, and gives it up first", ({ image, why }) => {
     const { pod: next, unusable } = nextPodOf(sandboxOf(), pod(), seen(image));
     expect(next.metadata.annotations).toEqual({ [runHashAnnotation]: runHash });
     expect(next.spec).toEqual(spec);
     expect(unusable).toEqual([{ image, why }]);
+  });
+
+  it("goes on from memory that a Pod without a signature of the controller has asked for", () => {
+    const image = captured({ status: { refused: { podUID: "stray", reason: "NotSigned" } } });
+    expect(nextPodOf(sandboxOf(), pod(), seen(image)).from).toBe(image);
+  });
+
+  it("goes on from the last of several memories if the others were promised to Pods before", () => {
+    const metadata = { name: "old", annotations: { [usedByAnnotation]: "pod-1" } };
+    const used = captured({ metadata, spec: { podUID: "pod-0" } });
+    const last = captured();
+    expect(nextPodOf(sandboxOf(), pod(), seen(used, last)).from).toBe(last);
   });
 
   it("is not bound to another node than that of the memory", () => {

@@ -11,7 +11,7 @@ import {
   signingGate,
 } from "../../../api/rules/keys.ts";
 import { withImages } from "./container-images.ts";
-import { givenUp, holdsMemory, restoredFrom } from "./images.ts";
+import { givenUp, holdsMemory, isSignedFor, isUsed, restoredFrom } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
 import { isToHibernate } from "./strategy.ts";
@@ -23,6 +23,7 @@ export const lossReasons = [
   "NotRecorded",
   "SeveralImages",
   "AlreadyUsed",
+  "ForeignPod",
   "NotScheduled",
   "ContainerImageUnknown",
   "ContainerImageMissing",
@@ -64,11 +65,11 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
   const hashed =
     isToHibernate(sandbox.spec) && made.spec ? annotated(made, runHashAnnotation, runHashOf(made.spec)) : made;
   const held = seen.images.filter(holdsMemory);
+  const isAlone = held.filter((image) => !isUsed(image)).length <= 1;
   const canSign = seen.canSign ?? true;
   const judged = held.map((image) => ({
     image,
-    why:
-      held.length > 1 ? "SeveralImages" : (objection(sandbox, hashed, image) ?? (canSign ? undefined : "NoSigningKey")),
+    why: objection(sandbox, hashed, image, isAlone) ?? (canSign ? undefined : "NoSigningKey"),
   }));
   const [usable] = judged.filter(({ why }) => why === undefined);
   if (usable)
@@ -76,13 +77,16 @@ export function nextPodOf(sandbox: Stored<Sandbox>, made: Pod, seen: SeenImages 
   return { pod: hashed, unusable: judged.flatMap(({ image, why }) => (why ? [{ image, why }] : [])) };
 }
 
-function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryImage): LossReason | undefined {
+function objection(sandbox: Stored<Sandbox>, pod: Pod, image: MemoryImage, isAlone: boolean): LossReason | undefined {
+  const { spec, status } = image;
   // A controller without hibernation may have run the sandbox meanwhile. Then the status does not tell of this memory.
   const { state } = sandbox.status?.hibernation ?? {};
   // A Pod that asked for it was on its node. Nobody knows whether it has lived.
   if (state === "Restoring") return "AlreadyUsed";
   if (state !== "Hibernated") return "NotRecorded";
-  if (status?.restore) return "AlreadyUsed";
+  // Else it would go on from memory that is older than the life of that Pod.
+  if (isUsed(image)) return "AlreadyUsed";
+  if (!isAlone) return "SeveralImages";
   if (!isToHibernate(sandbox.spec)) return "StrategyChanged";
   // Without these there is nothing to sign.
   if (status?.imageHash === undefined || status.runscVersion === undefined) return "ImageLost";
@@ -91,6 +95,21 @@ function objection(sandbox: Stored<Sandbox>, pod: Pod, { spec, status }: MemoryI
   const runs = pod.metadata.annotations?.[runHashAnnotation];
   if (runs !== spec.runHash || pod.metadata.name !== spec.podName) return "RunChanged";
   return pod.spec && !withImages(pod.spec, spec.containerImages ?? []) ? "ContainerImageUnknown" : undefined;
+}
+
+/** The images that must not be used any more, because these Pods live under the sandbox and were not made for them. */
+export function outlived(
+  sandbox: Stored<Sandbox>,
+  pods: readonly Stored<Pod>[],
+  seen: SeenImages | undefined,
+): NextPod["unusable"] {
+  const { state } = sandbox.status?.hibernation ?? {};
+  const free = seen?.images.filter((image) => holdsMemory(image) && !isUsed(image)) ?? [];
+  const beside = free.filter((image) =>
+    pods.some((pod) => pod.metadata.uid !== image.spec.podUID && !isSignedFor(pod, image)),
+  );
+  const why = state === "Hibernated" ? "ForeignPod" : "NotRecorded";
+  return beside.map((image) => ({ image, why }));
 }
 
 const annotated = (pod: Pod, key: string, value: string): Pod => ({

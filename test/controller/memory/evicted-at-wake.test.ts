@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
 import { memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { memoryImageAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, signatureAnnotation, signingGate, usedByAnnotation } from "../../../api/rules/keys.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { startFakeNodeAgent } from "../../support/fakes/fake-node-agent.ts";
 import { type InterceptedCall, interceptCalls } from "../../support/fakes/intercepted-client.ts";
@@ -13,10 +13,13 @@ const has = ({ body }: InterceptedCall, key: string): boolean => JSON.stringify(
 
 /** The calls of a wake from memory, in their order. */
 const calls: readonly { readonly name: string; readonly is: (call: InterceptedCall) => boolean }[] = [
-  { name: "the read of the image", is: ({ verb, kind }) => verb === "get" && kind === "MemoryImage" },
   {
     name: "the creation of the gated Pod",
     is: (call) => call.verb === "create" && call.kind === "Pod" && has(call, signingGate),
+  },
+  {
+    name: "the promise of the image to that Pod",
+    is: (call) => call.verb === "patch" && call.kind === "MemoryImage" && has(call, usedByAnnotation),
   },
   {
     name: "the patch that signs it",

@@ -2,13 +2,13 @@ import { expect, it, vi } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
 import { memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { memoryImageAnnotation, signatureAnnotation, signingGate } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, signatureAnnotation, signingGate, usedByAnnotation } from "../../../api/rules/keys.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
-import { eventually } from "../../support/eventually.ts";
 import { startFakeNodeAgent } from "../../support/fakes/fake-node-agent.ts";
-import { type InterceptedCall, interceptCalls } from "../../support/fakes/intercepted-client.ts";
+import type { InterceptedCall } from "../../support/fakes/intercepted-client.ts";
+import { killedAt } from "../../support/fakes/killed-client.ts";
 import { openSleepLab, type SleepLab, waiting } from "../../support/labs/sleep-lab.ts";
 
 const flags = ["--hibernation"];
@@ -16,13 +16,18 @@ const spec = { containers: [{ name: "main", image: "busybox" }], nodeName: "node
 
 const has = ({ body }: InterceptedCall, key: string): boolean => JSON.stringify(body ?? {}).includes(key);
 
+type When = "before" | "after";
+
 /** The calls of a wake from memory, in their order. The Pod is signed before the patch, without a call. */
 const calls: readonly { readonly name: string; readonly is: (call: InterceptedCall) => boolean }[] = [
   {
     name: "the creation of the gated Pod",
     is: (call) => call.verb === "create" && call.kind === "Pod" && has(call, signingGate),
   },
-  { name: "the read of the image", is: ({ verb, kind }) => verb === "get" && kind === "MemoryImage" },
+  {
+    name: "the promise of the image to that Pod",
+    is: (call) => call.verb === "patch" && call.kind === "MemoryImage" && has(call, usedByAnnotation),
+  },
   {
     name: "the patch that signs it and removes its gate",
     is: (call) => call.verb === "patch" && call.kind === "Pod" && has(call, signatureAnnotation),
@@ -70,24 +75,14 @@ async function openAsleep() {
 }
 
 /** Has a controller wake the sandbox, and die at this call. */
-async function dieAt({ lab }: { readonly lab: SleepLab }, when: string, is: (call: InterceptedCall) => boolean) {
-  let isDead = false;
-  const killed = Promise.withResolvers<never>();
-  killed.promise.catch(() => {}); // the call may have ended by then
-  const dying = interceptCalls(lab.client, async (call, proceed) => {
-    if (isDead) return killed.promise;
-    if (!is(call)) return proceed();
-    isDead = true;
-    if (when === "after") await proceed();
-    return killed.promise;
-  });
-  await using _first = await lab.startController({ client: dying, flags });
+async function dieAt({ lab }: { readonly lab: SleepLab }, when: When, is: (call: InterceptedCall) => boolean) {
+  const dying = killedAt(lab.client, when, is);
+  await using _first = await lab.startController({ client: dying.client, flags });
   await lab.change({ operatingMode: "Running" });
-  await eventually(() => isDead);
-  killed.reject(new Error("the controller is dead"));
+  await dying.untilDead();
 }
 
-it.each(calls.flatMap(({ name, is }) => ["before", "after"].map((when) => ({ when, name, is }))))(
+it.each(calls.flatMap(({ name, is }) => (["before", "after"] as const).map((when) => ({ when, name, is }))))(
   "a controller that dies $when $name: the next one restores the memory, once",
   async ({ when, is }) => {
     await using world = await openAsleep();
