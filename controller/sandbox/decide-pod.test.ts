@@ -353,7 +353,7 @@ describe("a Pod that goes on from memory", () => {
     expect(steps(asleep, [aPodOf(asleep, { uid: "pod-1" })])).toMatchObject([{ do: "recordPodName" }]);
   });
 
-  it("is replaced if it has no node after a second, and not before", () => {
+  it("is replaced if it has no node after a second, or no container image after 40 s, and not before", () => {
     const annotations = { [memoryImageAnnotation]: "pod-pod-1", [signatureAnnotation]: "s" };
     const waiting = { ...aPodOf(asleep, { uid: "pod-2", annotations }), spec: { containers: [] } };
     const steps = (waitedMs: number, pod: Stored<Pod> = waiting) =>
@@ -364,6 +364,14 @@ describe("a Pod that goes on from memory", () => {
       { do: "deletePod", asSeen: true },
     ]);
     const bound = { ...waiting, spec: { containers: [], nodeName: "node-1" } };
+    const state = { waiting: { reason: "ErrImagePull" } };
+    const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];
+    const lacking = { ...bound, status: { containerStatuses } };
+    expect(steps(39_999, lacking).map((action) => action.do)).toEqual(["recordPodName"]);
+    expect(steps(40_000, lacking)).toMatchObject([
+      { do: "giveUpImage", why: "ContainerImageMissing" },
+      { do: "deletePod", asSeen: true },
+    ]);
     expect(steps(1_000, bound).map((action) => action.do)).toEqual(["recordPodName"]);
   });
 });

@@ -5,7 +5,7 @@ import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
-import { lacksAnImage } from "../suspension/hibernation/container-images.ts";
+import { imagesLimitMs, lacksAnImage } from "../suspension/hibernation/container-images.ts";
 import { restoredFrom, restoreOf, usedBy } from "../suspension/hibernation/images.ts";
 import type { SeenImages } from "../suspension/hibernation/memory-provider.ts";
 import {
@@ -145,7 +145,8 @@ function replaceUnplaced({ memory }: Observed, pod: Stored<Pod>): readonly Actio
 /** The image of a container that was captured cannot be had any more. The next Pod has the images as they are written. */
 function replaceWithoutImage({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
   const { metadata } = pod;
-  if (metadata.deletionTimestamp || restoredFrom(metadata) === undefined || !lacksAnImage(pod)) return undefined;
+  if (metadata.deletionTimestamp || restoredFrom(metadata) === undefined) return undefined;
+  if (!lacksAnImage(pod, memory?.waitedMs ?? imagesLimitMs)) return undefined;
   const image = askedBy(pod, memory);
   if (image && restoreOf(image, metadata.uid)?.outcome === "Restored") return undefined;
   return replaceWithoutMemory(pod, image, "ContainerImageMissing");

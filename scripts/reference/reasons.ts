@@ -243,7 +243,7 @@ export const lossMeanings: Meanings<LossReason> = {
   ContainerImageUnknown:
     "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",
   ContainerImageMissing:
-    "A container image that the captured Pod ran cannot be had any more. The sandbox starts anew from the container images that its Pod template names.",
+    "A container image that the captured Pod ran cannot be had any more, or could not be pulled for 40 s. The sandbox starts anew from the container images that its Pod template names.",
   PodRejected:
     "An admission policy or webhook rejects the Pod that goes on from the memory, as for its container images that are named by digest, and not the one that the Pod template describes. The event PodRejected has its words.",
   NoSigningKey:

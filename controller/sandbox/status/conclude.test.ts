@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../api/kinds/meta.ts";
 import type { Sandbox, SandboxStatus } from "../../../api/kinds/sandbox.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
+import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
 import {
   aPodOf,
   aSandbox,
@@ -185,4 +186,16 @@ describe("the status of an expired Sandbox", () => {
     expect(condition(status, "Ready")).toMatchObject({ status: "True" });
     expect(recheckAfterMs).toBe(10_000);
   });
+});
+
+it("a Pod that waits for an image of its memory is looked at again when the wait is over", () => {
+  const sandbox = aSandbox();
+  const annotations = { [memoryImageAnnotation]: "pod-pod-1" };
+  const state = { waiting: { reason: "ErrImagePull" } };
+  const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];
+  const made = aPodOf(sandbox, { annotations }, { phase: "Pending", containerStatuses });
+  const pod = { ...made, spec: { containers: [], nodeName: "node-1" } };
+  const recheckMs = (waitedMs: number) =>
+    end({ sandbox, pods: [pod], memory: { images: [], waitedMs } }).recheckAfterMs;
+  expect([0, 39_000, 41_000].map(recheckMs)).toEqual([40_000, 1_000, undefined]);
 });

@@ -6,6 +6,8 @@ import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
 import type { ActivityTimes } from "../../idle/times/activity-times.ts";
 import { ownershipOf } from "../../ownership.ts";
 import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
+import { imagesLimitMs, waitsForAnImage } from "../../suspension/hibernation/container-images.ts";
+import { restoredFrom } from "../../suspension/hibernation/images.ts";
 import { scheduleLimitMs, waitsForItsNode } from "../../suspension/hibernation/restore.ts";
 import type { PortShortageFact } from "../../tcp-front/port-shortages.ts";
 import { type Failure, failedIn, partOf } from "../actions.ts";
@@ -60,16 +62,20 @@ export function conclude(ended: Ended): Conclusion {
     const conditions = withoutCondition(status.conditions, "PodScheduled");
     return { status: { ...status, conditions: expired(conditions, observed) }, recheckAfterMs: afterMarkingMs };
   }
-  const rechecks = [expiryRecheckMs(observed.sandbox, observed.now), placementRecheckMs(observed)];
+  const rechecks = [expiryRecheckMs(observed.sandbox, observed.now), restoreRecheckMs(observed)];
   const dueMs = rechecks.filter((delayMs) => delayMs !== undefined);
   return { status, ...(dueMs.length > 0 && { recheckAfterMs: Math.min(...dueMs) }) };
 }
 
-/** Until a Pod that waits for the node of its memory is replaced. */
-function placementRecheckMs(observed: Observed): number | undefined {
-  const pod = seePod(observed);
-  if (!observed.memory || pod.is !== "owned" || !waitsForItsNode(pod.pod)) return undefined;
-  return Math.max(scheduleLimitMs - observed.memory.waitedMs, 1);
+/** Until a Pod that waits for the node of its memory, or for an image, is replaced. */
+function restoreRecheckMs(observed: Observed): number | undefined {
+  const seen = seePod(observed);
+  if (!observed.memory || seen.is !== "owned" || restoredFrom(seen.pod.metadata) === undefined) return undefined;
+  const isUnplaced = waitsForItsNode(seen.pod);
+  if (!isUnplaced && !waitsForAnImage(seen.pod)) return undefined;
+  const leftMs = (isUnplaced ? scheduleLimitMs : imagesLimitMs) - observed.memory.waitedMs;
+  // A Pod that is not replaced although the time is over, as it was restored, is no reason to look again.
+  return isUnplaced || leftMs > 0 ? Math.max(leftMs, 1) : undefined;
 }
 
 /** Nothing is suspended and no port is assigned any more, so no condition may say that this is blocked. */

@@ -102,6 +102,14 @@ it("a wait is counted from when it is first seen, for one thing, and forgotten w
   restoring.memory.seen(sandbox, [unplaced]);
   await restoring.clock.advance(400);
   expect(restoring.memory.seen(sandbox, [unplaced]).waitedMs).toBe(400);
+  const waits = { state: { waiting: { reason: "ErrImagePull" } } };
+  const status = {
+    containerStatuses: [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", ...waits }],
+  };
+  const lacking = { ...unplaced, spec: { containers: [], nodeName: "node-1" }, status };
+  expect(restoring.memory.seen(sandbox, [lacking]).waitedMs).toBe(0);
+  await restoring.clock.advance(900);
+  expect(restoring.memory.seen(sandbox, [lacking]).waitedMs).toBe(900);
   restoring.memory.seen(sandbox, []);
   expect(restoring.memory.waits).toBe(0);
 });

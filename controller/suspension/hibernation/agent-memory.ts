@@ -9,8 +9,8 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites, View } from "../../own-writes.ts";
 import { ownershipOf } from "../../ownership.ts";
 import { said } from "./capture.ts";
-import { containerImagesOf } from "./container-images.ts";
-import { holdsMemory, imageNameOf, isOf } from "./images.ts";
+import { containerImagesOf, waitsForAnImage } from "./container-images.ts";
+import { holdsMemory, imageNameOf, isOf, restoredFrom } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
 import { hasReadyAgent } from "./node-agents.ts";
 import { waitsForItsNode } from "./restore.ts";
@@ -118,7 +118,9 @@ function nextOf(
   );
   if (captured) return `status of ${captured.metadata.uid}`;
   const unplaced = own.find(waitsForItsNode);
-  return unplaced && `node ${unplaced.metadata.uid}`;
+  if (unplaced) return `node ${unplaced.metadata.uid}`;
+  const lacking = own.find((pod) => restoredFrom(pod.metadata) !== undefined && waitsForAnImage(pod));
+  return lacking && `image ${lacking.metadata.uid}`;
 }
 
 const tooOld: MemoryRefusal = {

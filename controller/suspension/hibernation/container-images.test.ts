@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ContainerState, ContainerStatus } from "../../../api/kinds/pod.ts";
-import { containerImagesOf, lacksAnImage, withImages } from "./container-images.ts";
+import type { ContainerState, ContainerStatus, Pod } from "../../../api/kinds/pod.ts";
+import { containerImagesOf, lacksAnImage, waitsForAnImage, withImages } from "./container-images.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
 const statusOf = (imageID: string, name = "main"): ContainerStatus => ({
@@ -40,19 +40,22 @@ describe("the images of a Pod that runs", () => {
   });
 });
 
-it("a Pod that goes on from memory names each image by its content, and pulls none that has no registry", () => {
+it("a Pod that goes on from memory names each image by its content, and pulls only what is missing", () => {
   const containers = [
     { name: "main", image: "worker", imagePullPolicy: "Always", command: ["run"] },
     { name: "constructor", image: "helper", imagePullPolicy: "Always" },
+    { name: "local", image: "tool", imagePullPolicy: "Never" },
   ];
   const images = [
     { name: "main", image: `worker@${digest}` },
     { name: "constructor", image: digest },
+    { name: "local", image: `tool@${digest}` },
   ];
   expect(withImages({ containers, hostname: "nova" }, images)).toEqual({
     containers: [
-      { name: "main", image: `worker@${digest}`, imagePullPolicy: "Always", command: ["run"] },
+      { name: "main", image: `worker@${digest}`, imagePullPolicy: "IfNotPresent", command: ["run"] },
       { name: "constructor", image: digest, imagePullPolicy: "Never" },
+      { name: "local", image: `tool@${digest}`, imagePullPolicy: "Never" },
     ],
     hostname: "nova",
   });
@@ -60,26 +63,36 @@ it("a Pod that goes on from memory names each image by its content, and pulls no
 });
 
 describe("a Pod", () => {
-  const waits = (reason: string, more: Partial<ContainerStatus> = {}) => {
+  const podOf = (reason: string, more: Partial<ContainerStatus> = {}): Pod => {
     const state: ContainerState = { waiting: { reason } };
-    return lacksAnImage({
+    return {
       metadata: {},
       status: { containerStatuses: [statusOf(digest, "ready"), { ...statusOf(""), state, ...more }] },
-    });
+    };
   };
 
-  it.each(["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"])(
-    "lacks an image: %s",
+  it.each(["InvalidImageName", "ErrImageNeverPull"])("lacks an image at once: %s", (why) => {
+    expect(lacksAnImage(podOf(why), 0)).toBe(true);
+  });
+
+  it.each(["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"])(
+    "waits for an image that may come, and lacks it after some tries of the kubelet: %s",
     (why) => {
-      expect(waits(why)).toBe(true);
+      expect([0, 39_999, 40_000].map((waitedMs) => lacksAnImage(podOf(why), waitedMs))).toEqual([false, false, true]);
+      expect(waitsForAnImage(podOf(why))).toBe(true);
     },
   );
 
   it("lacks none if it waits for something else, or has run before", () => {
-    expect(waits("ContainerCreating")).toBe(false);
-    expect(waits("ErrImagePull", { containerID: "containerd://1" })).toBe(false);
-    expect(waits("ErrImagePull", { restartCount: 1 })).toBe(false);
-    expect(waits("ErrImagePull", { lastState: { terminated: { exitCode: 1 } } })).toBe(false);
-    expect(lacksAnImage({ metadata: {} })).toBe(false);
+    for (const pod of [
+      podOf("ContainerCreating"),
+      podOf("ErrImagePull", { containerID: "containerd://1" }),
+      podOf("ErrImageNeverPull", { restartCount: 1 }),
+      podOf("ErrImagePull", { lastState: { terminated: { exitCode: 1 } } }),
+      { metadata: {} },
+    ]) {
+      expect(lacksAnImage(pod, 40_000)).toBe(false);
+      expect(waitsForAnImage(pod)).toBe(false);
+    }
   });
 });

@@ -27,28 +27,43 @@ export function withImages(spec: PodSpec, images: readonly ContainerImage[]): Po
   return containers.length === spec.containers.length ? { ...spec, containers } : undefined;
 }
 
-/** A digest alone names no registry: a pull would ask a registry for an image of that name. */
+/**
+ * A digest alone names no registry: a pull would ask a registry for an image of that name. With a repository it says what is meant, and the node
+ * of the captured Pod has it as a rule. So no registry has to answer for a restore.
+ */
 const named = (container: Container, image: string): Container => ({
   ...container,
-  image,
-  ...(isDigestAlone(image) && { imagePullPolicy: "Never" }),
+  ...{
+    image,
+    imagePullPolicy: isDigestAlone(image) || container.imagePullPolicy === "Never" ? "Never" : "IfNotPresent",
+  },
 });
 
-/** What the kubelet says of a container whose image it has not got. */
-const imageProblems: ReadonlySet<string | undefined> = new Set([
+/** What the kubelet says of a container whose image it will never get. */
+const hopeless: ReadonlySet<string | undefined> = new Set(["InvalidImageName", "ErrImageNeverPull"]);
+
+/** What it says of one whose image it has not got. It tries again: the registry may be back in a moment. */
+const passing: ReadonlySet<string | undefined> = new Set([
   "ErrImagePull",
   "ImagePullBackOff",
-  "InvalidImageName",
-  "ErrImageNeverPull",
   "ImageInspectError",
   "RegistryUnavailable",
   "SignatureValidationFailed",
 ]);
 
+/** How long the images of a Pod that is to be restored may be missing. The kubelet tries for the third time after about 30 s. */
+export const imagesLimitMs = 40_000;
+
 /** A container that has run before, and cannot start again, is another matter: the Pod has lived. */
 const hasNeverRun = ({ containerID, restartCount, lastState }: ContainerStatus): boolean =>
   !containerID && restartCount === 0 && !lastState?.terminated;
 
-/** Whether a container of the Pod has never run because its image cannot be had. */
-export const lacksAnImage = ({ status }: Pod): boolean =>
-  status?.containerStatuses?.some((one) => imageProblems.has(one.state?.waiting?.reason) && hasNeverRun(one)) === true;
+const neverRan = ({ status }: Pod, reasons: ReadonlySet<string | undefined>): boolean =>
+  status?.containerStatuses?.some((one) => reasons.has(one.state?.waiting?.reason) && hasNeverRun(one)) === true;
+
+/** Whether a container of the Pod has never run because its image is not there, and may come. */
+export const waitsForAnImage = (pod: Pod): boolean => neverRan(pod, passing);
+
+/** Whether a container of the Pod has never run because its image cannot be had, or has not come for so long. */
+export const lacksAnImage = (pod: Pod, waitedMs: number): boolean =>
+  neverRan(pod, hopeless) || (waitsForAnImage(pod) && waitedMs >= imagesLimitMs);

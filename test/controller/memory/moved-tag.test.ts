@@ -1,5 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
+import { memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { ContainerStatus, Pod } from "../../../api/kinds/pod.ts";
 import { memoryImageAnnotation, signatureAnnotation } from "../../../api/rules/keys.ts";
@@ -74,12 +75,33 @@ it("a sandbox whose image is gone starts anew from the one that its template nam
   await lab.change({ operatingMode: "Running" });
   const asking = await untilNext(lab, pod);
   await untilTold(lab, { ...kept, state: "Restoring" });
-  await report(lab, asking, { state: { waiting: { reason: "ErrImagePull" } } });
+  await report(lab, asking, { state: { waiting: { reason: "ErrImageNeverPull" } } });
   const next = await untilNext(lab, asking);
   expect(imageOf(next)).toBe("busybox");
   expect(next.metadata.annotations).not.toHaveProperty([memoryImageAnnotation]);
   await untilTold(lab, { lastWake: { mode: "Anew", reason: "ContainerImageMissing" } });
   await vi.waitFor(async () => expect(await lab.eventNotes("MemoryLost")).toHaveLength(1), waiting);
+});
+
+it("memory stays while the registry of an image does not answer, and comes back with the image", async () => {
+  await using running = await openRunning();
+  const { lab, agent, pod } = running;
+  agent.restore = () => undefined;
+  await lab.change({ operatingMode: "Suspended" });
+  await lab.untilAsleep();
+  await lab.change({ operatingMode: "Running" });
+  const asking = await untilNext(lab, pod);
+  await untilTold(lab, { ...kept, state: "Restoring" });
+  await report(lab, asking, { state: { waiting: { reason: "ErrImagePull" } } });
+  // A pass has seen it: it has written the label.
+  await lab.change({ podTemplate: { ...gvisor, metadata: { labels: { seen: "true" } } } });
+  await vi.waitFor(async () => expect((await lab.pod())?.metadata.labels).toHaveProperty("seen"), waiting);
+  const [image] = await images(lab);
+  const at = { namespace: "default", name: image?.metadata.name ?? "" };
+  const status = { restore: { podUID: asking.metadata.uid, outcome: "Restored", durationMs: 412 } };
+  await lab.client.patch(memoryImageType, at, { type: "merge", body: { status } }, { subresource: "status" });
+  await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
+  expect((await lab.pod())?.metadata.uid).toBe(asking.metadata.uid);
 });
 
 it("a restored Pod stays if a container of it cannot get its image later", async () => {
