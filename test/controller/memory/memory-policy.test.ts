@@ -66,6 +66,32 @@ it("only the controller adds, changes or removes what a Pod says about memory", 
   expect(writesPod({ before: image, now: {}, by: controller })).toBe(true);
 });
 
+it("nobody changes the image of a container of a Pod that says something about memory", () => {
+  const main = { name: "main", image: "busybox" };
+  const helper = { name: "helper", image: "helper" };
+  const debug = { name: "debug", image: "tools" };
+  const other = { ...main, image: "other" };
+  const before = { containers: [main], initContainers: [helper], ephemeralContainers: [debug] };
+  const writes = (spec: object, annotations: object = image, by = "admin", old: object = before) =>
+    admits(podPolicy, {
+      request: { userInfo: { username: by }, operation: "UPDATE" },
+      object: { ...annotated(annotations), spec },
+      oldObject: { ...annotated(annotations), spec: old },
+    });
+  for (const by of ["admin", agent, controller]) {
+    expect(writes({ ...before, containers: [other] }, image, by)).toBe(false);
+    expect(writes({ ...before, containers: [{ name: "main" }] }, image, by)).toBe(false);
+    expect(writes({ ...before, initContainers: [{ ...helper, image: "other" }] }, image, by)).toBe(false);
+    expect(writes({ ...before, ephemeralContainers: [{ ...debug, image: "other" }] }, image, by)).toBe(false);
+    expect(writes({ ...before, activeDeadlineSeconds: 5 }, image, by)).toBe(true);
+  }
+  expect(writes({ containers: [main, helper] }, image, "admin", { containers: [main, other] })).toBe(false);
+  expect(writes({ containers: [main], ephemeralContainers: [debug] }, image, "admin", { containers: [main] })).toBe(
+    true,
+  );
+  expect(writes({ containers: [other] }, { team: "a" }, "admin", { containers: [main] })).toBe(true);
+});
+
 it("the policy about Pods covers each path by which an annotation comes to one", () => {
   expect(podPolicy.spec.matchConstraints.resourceRules).toEqual([
     {

@@ -89,6 +89,30 @@ it("only the controller has Pods ask for memory, on every path by which an annot
   expect(await said(bind, binding({}))).toBe("");
 });
 
+it("nobody changes the image of a container of a Pod that says something about memory", async () => {
+  const init = { initContainers: [{ name: "first", image: "rouse.invalid/first:1" }] };
+  const pod = (name: string, annotations: object) => {
+    const made = aPod(name, annotations);
+    return { ...made, spec: { ...made.spec, ...init } };
+  };
+  expect(await said(`kubectl create ${controller}`, pod("bound", { "hibernation.rouse.dev/run-hash": "h" }))).toBe("");
+  expect(await said("kubectl create", pod("free", {}))).toBe("");
+  const nobody = "nobody may change the image of a container";
+  for (const who of ["", controller]) {
+    for (const container of ["main", "first"]) {
+      const change = `kubectl set image pod/bound ${container}=rouse.invalid/other:1 ${who}`;
+      expect(await said(change), change).toContain(nobody);
+    }
+  }
+  expect(await said("kubectl set image pod/free main=rouse.invalid/other:1 first=rouse.invalid/other:1")).toBe("");
+  expect(await said("kubectl label pod bound team=a")).toBe("");
+  const status = JSON.stringify({ status: { phase: "Pending", message: "seen" } });
+  expect(await said(`kubectl patch pod bound --subresource=status --type=merge -p '${status}'`)).toBe("");
+  const debug = { ephemeralContainers: [{ name: "debug", image: "rouse.invalid/tools:1" }] };
+  const patch = JSON.stringify({ spec: debug });
+  expect(await said(`kubectl patch pod bound --subresource=ephemeralcontainers -p '${patch}'`)).toBe("");
+});
+
 it("only the controller writes a MemoryImage, and only the agent of its node the status", async () => {
   expect(await said(`kubectl create ${agentOn("n1")}`, image)).toContain(onlyController);
   expect(await said(`kubectl create ${controller}`, image)).toBe("");
