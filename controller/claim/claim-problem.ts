@@ -5,12 +5,13 @@ import { isInvalid } from "../../kube/client/errors.ts";
  * What follows after a claim that cannot be served.
  *
  * - `retry`: requeue with backoff;
+ * - `retrySlowly`: the API server rejected a request. It will most likely do so again, but its admission policies may change;
  * - `recheck`: an object that the claim names is missing; its creation enqueues the claim, and it is rechecked at an
  *   interval;
  * - `converge`: our own write has to show in the cache first;
- * - `edit`: nothing changes until a person edits an object.
+ * - `edit`: the controller itself knows that nothing changes until a person edits an object, which enqueues the claim.
  */
-export type Remedy = "retry" | "recheck" | "converge" | "edit";
+export type Remedy = "retry" | "retrySlowly" | "recheck" | "converge" | "edit";
 
 const remedies = {
   TemplateNotFound: "recheck",
@@ -20,7 +21,7 @@ const remedies = {
   InvalidMetadata: "edit",
   EnvVarsInjectionRejected: "edit",
   VolumeClaimTemplatesError: "edit",
-  InvalidConfiguration: "edit",
+  InvalidConfiguration: "retrySlowly",
   ClaimExpired: "edit",
   ReconcilerError: "retry",
 } as const satisfies Partial<Record<ClaimReadyReason, Remedy>>;
@@ -42,7 +43,7 @@ export class ClaimProblem extends Error {
   }
 }
 
-/** Any error as a claim's condition. A request that the API server rejects as invalid would be rejected again. */
+/** Any error as a claim's condition. */
 export function problemOf(cause: unknown): ClaimProblem {
   if (cause instanceof ClaimProblem) return cause;
   const text = cause instanceof Error ? cause.message : String(cause);

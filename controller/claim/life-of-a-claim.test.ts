@@ -116,7 +116,7 @@ describe("a claim on a pool that is empty", () => {
     expect(claim.status?.sandbox?.name).toMatch(/^team-task-7-[0-9a-f]{8}$/);
   });
 
-  it("reports when the API server rejects its sandbox for good, without a retry", async () => {
+  it("reports when the API server rejects its sandbox, which is no failed reconcile", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(0);

@@ -7,6 +7,7 @@ import { claimFirstReadyAtAnnotation, createdByLabel } from "../../api/rules/key
 import { unreadableTimesText } from "../../api/rules/timestamps.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { SlowRetries } from "../../lib/queues/slow-retries.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import type { View } from "../own-writes.ts";
@@ -36,16 +37,22 @@ const afterMarkingMs = 1;
 /** Gives each claim its Sandbox and writes the claim's status, one claim at a time. */
 export class ClaimReconciler {
   readonly #options: ClaimReconcilerOptions;
+  /** Of requests for claims that the API server has rejected. */
+  readonly #rejected: SlowRetries;
 
   constructor(options: ClaimReconcilerOptions) {
     this.#options = options;
+    this.#rejected = new SlowRetries(options.clock);
   }
 
   /** @throws the error of a step that may succeed at a retry. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const claim = this.#options.views.claims.get(key);
     if (!claim) this.#options.sights.forget(key);
-    if (!claim || claim.metadata.deletionTimestamp) return {};
+    if (!claim || claim.metadata.deletionTimestamp) {
+      this.#rejected.forget(key);
+      return {};
+    }
     await this.#deleteLegacyPolicy(claim, signal);
     return this.#options.traces.during("ReconcileSandboxClaim", claim, creatorIfAny, (span) =>
       this.#bringInLine(claim, span, signal),
@@ -58,6 +65,7 @@ export class ClaimReconciler {
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;
+    const rejectedAgainMs = this.#rejectedAgainMs(end.claim, problem);
     if (written === "gone") return {};
     // The concurrent write enqueues the claim, and the next pass writes the status.
     if (written === "changed") return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
@@ -66,7 +74,9 @@ export class ClaimReconciler {
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
     const noteAgainMs = await this.#noteFirstReady(end.claim, status, sandbox, signal);
-    const next = newlyExpired ? { requeueAfterMs: afterMarkingMs } : this.#next(end, status, noteAgainMs);
+    const next = newlyExpired
+      ? { requeueAfterMs: afterMarkingMs }
+      : this.#next(end, status, [noteAgainMs, rejectedAgainMs]);
     if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
     return throwIfToBeRetried(problem, next);
   }
@@ -132,14 +142,26 @@ export class ClaimReconciler {
     return notes.write(claim, claimFirstReadyAtAnnotation, write);
   }
 
+  /** Milliseconds until a request that the API server has rejected is to be made again; undefined: none. */
+  #rejectedAgainMs(claim: Stored<SandboxClaim>, problem: ClaimProblem | undefined): number | undefined {
+    const { uid, generation = 0 } = claim.metadata;
+    if (problem?.remedy === "retrySlowly") return this.#rejected.rejected(keyOf(claim), `${uid} ${generation}`);
+    this.#rejected.forget(keyOf(claim));
+    return undefined;
+  }
+
   /** When time alone, or an object that is not watched for this claim, may change the result. */
-  #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus, noteAgainMs: number | undefined): Outcome {
+  #next(
+    end: Exclude<PassEnd, { is: "over" }>,
+    status: SandboxClaimStatus,
+    againMs: readonly (number | undefined)[],
+  ): Outcome {
     if (isMarked(status)) return {};
     const expiry = expiryOf({ spec: end.claim.spec, status });
     const now = this.#options.clock.now();
     const leftMs = expiry && expiry.getTime() - now.getTime();
-    const delays: number[] = leftMs === undefined ? [] : [Math.max(leftMs, afterMarkingMs)];
-    if (noteAgainMs !== undefined) delays.push(noteAgainMs);
+    const delays = againMs.filter((delayMs) => delayMs !== undefined);
+    if (leftMs !== undefined) delays.push(Math.max(leftMs, afterMarkingMs));
     if (end.is === "ended" && end.againMs !== undefined) delays.push(end.againMs);
     const remedy = end.is === "ended" ? end.problem?.remedy : undefined;
     if (remedy === "recheck") delays.push(recheckMissingMs);

@@ -33,7 +33,7 @@ export type Action =
   | { readonly do: "deleteSandbox" }
   /** The sandbox must still be as it was decided on: then its children may be deleted because of it. */
   | { readonly do: "confirmSandbox" }
-  /** Nothing may be done, for this reason. `untilChanged`: a retry without a change is useless. */
+  /** Nothing may be done, for this reason. `untilChanged`: the controller knows that a retry without a change is useless. */
   | { readonly do: "refuse"; readonly part: Part; readonly why: string; readonly untilChanged: boolean };
 
 /** What may fail: an action, or the handshake that removes the Pod, which precedes all actions. */
@@ -81,11 +81,16 @@ export function createdBy(action: Action): string | undefined {
 /** Whether an action makes a Pod the Pod of the sandbox, with the volumes of its claims. */
 export const startsPod = ({ do: what }: Attempt): boolean => what === "createPod" || what === "adoptPod";
 
+/**
+ * How an action that failed is retried while no object changes. `slowly`: the API server rejected what was asked for. It will most likely
+ * do so again, but its admission policies may change. `never`: the controller itself knows that it is useless.
+ */
+export type Retry = "soon" | "slowly" | "never";
+
 export interface Failure {
   readonly action: Attempt;
   readonly message: string;
-  /** A retry is useless before something changes: the API server rejected the child itself, or a person must decide. */
-  readonly untilChanged: boolean;
+  readonly retry: Retry;
   readonly cause?: unknown;
 }
 

@@ -19,7 +19,7 @@ const ended = (reason: string) => condition("Finished", "True", reason, "Pod fai
 const invalid = condition("Ready", "False", "InvalidConfiguration", "refused");
 const multiple = condition("Ready", "False", "MultiplePods", "multiple Pods (2)");
 const refusedPod: StatusTransition["failures"] = [
-  { action: { do: "createPod", pod: aPodOf(aSandbox()) }, message: "refused", untilChanged: true },
+  { action: { do: "createPod", pod: aPodOf(aSandbox()) }, message: "refused", retry: "slowly" },
 ];
 
 const recorded = (parts: Partial<StatusTransition>) =>

@@ -155,7 +155,7 @@ describe("several Pods of one Sandbox", () => {
 });
 
 describe("an object that the API server rejects", () => {
-  it("is reported as InvalidConfiguration and in an event, and is not retried", async () => {
+  it("is reported as InvalidConfiguration and in an event, and is no failed reconcile", async () => {
     await using lab = await openSandboxLab();
     const wrong = [{ name: "main", image: "busybox", env: [{ name: "a=b", value: "x" }] }];
     await lab.create({ podTemplate: { spec: { containers: wrong } } });

@@ -5,10 +5,10 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotFound, isRejected } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Notes } from "../../kube/notes/notes.ts";
+import { SlowRetries } from "../../lib/queues/slow-retries.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
-import type { ActivityTimes } from "../idle/times/activity-times.ts";
 import type { ActivityTimesKeeper } from "../idle/times/use-times.ts";
 import { patchOfSame } from "../merge-patch.ts";
 import type { Suspender, SuspensionProgress } from "../suspension/handshake/suspender.ts";
@@ -26,8 +26,8 @@ import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
-import { earliest, throwWhatMayPass } from "./queue/pass-end.ts";
-import { conclude } from "./status/conclude.ts";
+import { earliest, rejectedAgainMs, throwWhatMayPass } from "./queue/pass-end.ts";
+import { conclude, timesWithoutSuspension } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
 import { patchStatus } from "./status/patch-status.ts";
@@ -64,11 +64,14 @@ export class SandboxReconciler {
   readonly #metadata: DeferredWrites;
   /** Deferred status writes. */
   readonly #notYet: DeferredWrites;
+  /** Of children that the API server has rejected. */
+  readonly #rejected: SlowRetries;
 
   constructor(options: SandboxReconcilerOptions) {
     this.#options = options;
     this.#metadata = new DeferredWrites(options.clock);
     this.#notYet = new DeferredWrites(options.clock);
+    this.#rejected = new SlowRetries(options.clock);
   }
 
   /** @throws AggregateError when a step failed that may succeed at a retry. */
@@ -132,6 +135,7 @@ export class SandboxReconciler {
       applied.unfinished ? 0 : undefined,
       applied.createInMs,
       noteAgainMs,
+      rejectedAgainMs(this.#rejected, sandbox, applied.failures),
     );
   }
 
@@ -142,7 +146,7 @@ export class SandboxReconciler {
     } catch (cause) {
       signal.throwIfAborted();
       const message = cause instanceof Error ? cause.message : String(cause);
-      const unable: Failure = { action: { do: "suspend" }, message, untilChanged: false, cause };
+      const unable: Failure = { action: { do: "suspend" }, message, retry: "soon", cause };
       return { standing: { is: "underWay", recheckAfterMs: undefined }, unable: [unable] };
     }
   }
@@ -262,14 +266,11 @@ export class SandboxReconciler {
   #forget(key: string): Outcome {
     this.#metadata.note(key, false);
     this.#notYet.note(key, false);
+    this.#rejected.forget(key);
     this.#options.metrics.forget(key);
     return {};
   }
 }
-
-/** The times where nothing is suspended for inactivity any more: the last activity stays as it was last known. */
-const timesWithoutSuspension = ({ lastActivityTime }: ActivityTimes): ActivityTimes =>
-  lastActivityTime === undefined ? {} : { lastActivityTime };
 
 interface Handshake {
   readonly standing: SuspensionProgress;

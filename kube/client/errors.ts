@@ -51,9 +51,13 @@ const changesUid = (error: unknown): boolean =>
   error instanceof ApiError &&
   isInvalidAnyhow(error) &&
   error.status.details?.causes?.some(({ field }) => field === "metadata.uid") === true;
+/** What the request asks for is not valid. Admission policies and webhooks answer so too, also where the object itself is right. */
 export const isInvalid = (error: unknown): boolean => isInvalidAnyhow(error) && !changesUid(error);
 const codesOfRejections: readonly number[] = [400, 403, 413, 422];
-/** The API server, or an admission policy, refuses what the request asks for: it would refuse it again. */
+/**
+ * The API server, or an admission policy, refuses what the request asks for. It will most likely refuse it again; but its policies may
+ * change, so nothing may rest on that for ever.
+ */
 export const isRejected = (error: unknown): error is ApiError =>
   error instanceof ApiError && codesOfRejections.includes(error.code) && !changesUid(error);
 /** No room in a ResourceQuota, or not yet counted. Room may come. */

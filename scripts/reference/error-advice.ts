@@ -145,7 +145,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   InvalidConfiguration: {
     why: "The API server or the controller rejects the Pod, a volume claim or the Service of the sandbox; the text names the cause.",
-    what: "Correct the spec of the sandbox.",
+    what: "Correct the spec of the sandbox. Where an admission policy rejects it, correct the policy: the controller tries again after at most 10 minutes, or when the sandbox changes.",
   },
   QuotaExceeded: {
     why: "A ResourceQuota of the namespace has no room for the Pod, or for another object of the sandbox.",

@@ -157,7 +157,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     MultiplePods:
       "Several Pods belong to it. They and its Service stay as they are until one Pod is left, or the sandbox expires.",
     InvalidConfiguration:
-      "The API server or the controller rejects what it asks for. It is not retried until the Sandbox, or an object of it, changes.",
+      "The API server or the controller rejects what it asks for. What the API server rejects is tried again after at most 10 minutes, because its admission policies may change, and when the Sandbox or an object of it changes.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
   },
   Suspended: {
@@ -275,6 +275,6 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
   InvalidConfiguration:
-    "The API server rejects what it asks for. It is not retried until the claim, its pool, its template or its sandbox changes.",
+    "The API server rejects what it asks for. It is tried again after at most 10 minutes, because the admission policies of the server may change, and when the claim, its pool, its template or its sandbox changes.",
   ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
 };

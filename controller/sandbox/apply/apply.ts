@@ -6,7 +6,7 @@ import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { podNameAnnotation } from "../../../api/rules/keys.ts";
 import { isInvalid } from "../../../kube/client/errors.ts";
 import type { Creations } from "../../stores/creations.ts";
-import { type Action, createdBy, type Failure, failedIn, partOf, startsPod } from "../actions.ts";
+import { type Action, createdBy, type Failure, failedIn, partOf, type Retry, startsPod } from "../actions.ts";
 import type { PassTrace } from "../pass-trace.ts";
 import { writerOf } from "./child-writer.ts";
 import { createPod, GivenUp, giveUpPatch, usedPatch } from "./create-pod.ts";
@@ -138,9 +138,13 @@ const isAboutMemory = (action: Action): boolean => action.do === "giveUpImage";
 class Refused extends Error {}
 
 function toFailure(action: Action, cause: unknown): Failure {
-  const untilChanged = action.do === "refuse" ? action.untilChanged : isInvalid(cause);
   const message = cause instanceof Error ? cause.message : String(cause);
-  return { action, message: withNameOfClaim(action, message), untilChanged, cause };
+  return { action, message: withNameOfClaim(action, message), retry: retryOf(action, cause), cause };
+}
+
+function retryOf(action: Action, cause: unknown): Retry {
+  if (action.do === "refuse") return action.untilChanged ? "never" : "soon";
+  return isInvalid(cause) ? "slowly" : "soon";
 }
 
 /** A sandbox may have many claims, and an error of the network does not say which one it concerns. */

@@ -28,7 +28,7 @@ const end = (seen: Partial<Observed>, parts: Partial<Ended> = {}) =>
 const failedService: Failure = {
   action: { do: "refuse", part: "service", why: "taken", untilChanged: false },
   message: "taken",
-  untilChanged: false,
+  retry: "soon",
 };
 const withStatus = (sandbox: ReturnType<typeof aSandbox>, status: SandboxStatus) => ({ ...sandbox, status });
 const types = (status: SandboxStatus) => status.conditions?.map(({ type }) => type);

@@ -158,6 +158,10 @@ function seePod(observed: Observed): SeenPod {
   return found.found !== "none" && suspended ? { is: "someoneElses" } : { is: "none" };
 }
 
+/** The times where nothing is suspended for inactivity any more: the last activity stays as it was last known. */
+export const timesWithoutSuspension = ({ lastActivityTime }: ActivityTimes): ActivityTimes =>
+  lastActivityTime === undefined ? {} : { lastActivityTime };
+
 const podIsThere = (pod: SeenPod): boolean => pod.is === "owned" || pod.is === "someoneElses";
 
 function seeService({ sandbox, service }: Observed): Seen["service"] {

@@ -26,15 +26,15 @@ const seen = (parts: Partial<Seen> = {}): Seen => ({
   ...parts,
 });
 
-const failure = (message: string, untilChanged = false): Failure => ({
+const failure = (message: string, retry: Failure["retry"] = "soon"): Failure => ({
   action: { do: "createPod", pod: aPodOf(running) },
   message,
-  untilChanged,
+  retry,
 });
 const failedDelete: Failure = {
   action: { do: "deletePod", pod: aPodOf(asleep), mayBeGone: false },
   message: "no answer",
-  untilChanged: false,
+  retry: "soon",
 };
 const phase = (is: PodStatus["phase"]): PodStatus => (is ? { phase: is } : {});
 const scheduled = (status: "True" | "False", reason?: string, message?: string): PodStatus => ({
@@ -103,12 +103,12 @@ describe("the Ready condition", () => {
   });
 
   it("an object that the API server rejects makes it InvalidConfiguration, with the server's text", () => {
-    const fact = readyFact(seen({ failures: [failure('Pod "nova" is invalid', true)] }));
+    const fact = readyFact(seen({ failures: [failure('Pod "nova" is invalid', "slowly")] }));
     expect(fact).toMatchObject({ status: "False", reason: "InvalidConfiguration", message: 'Pod "nova" is invalid' });
   });
 
   it("a temporary error beside a permanent one is still ReconcilerError", () => {
-    const fact = readyFact(seen({ failures: [failure("invalid", true), failure("no answer")] }));
+    const fact = readyFact(seen({ failures: [failure("invalid", "never"), failure("no answer")] }));
     expect(fact).toMatchObject({ reason: "ReconcilerError" });
   });
 

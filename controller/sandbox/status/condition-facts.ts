@@ -116,8 +116,8 @@ function multiplePods({ pod }: Seen) {
 function failed({ failures }: Seen) {
   if (failures.length === 0) return undefined;
   const text = failures.map(({ message }) => message).join("\n");
-  // A request that the API server rejected would be rejected again, so a person must act; other errors may pass.
-  return failures.every(({ untilChanged }) => untilChanged)
+  // A request that the API server rejected will most likely be rejected again, so a person must act; other errors may pass.
+  return failures.every(({ retry }) => retry !== "soon")
     ? ({ reason: "InvalidConfiguration", message: text } as const)
     : ({ reason: "ReconcilerError", message: `Error seen: ${text}` } as const);
 }
