@@ -1,4 +1,5 @@
-import type { ClaimReadyReason } from "../../api/rules/conditions.ts";
+import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
+import { type ClaimReadyReason, findCondition } from "../../api/rules/conditions.ts";
 import { isInvalid } from "../../kube/client/errors.ts";
 
 /**
@@ -41,6 +42,12 @@ export class ClaimProblem extends Error {
   get remedy(): Remedy {
     return remedies[this.reason];
   }
+}
+
+/** Whether the last pass of a claim ended with a problem. Its status may name a Sandbox all the same, which is gone. */
+export function hasProblem({ status }: Pick<SandboxClaim, "status">): boolean {
+  const reason = findCondition(status?.conditions, "Ready")?.reason;
+  return reason !== undefined && Object.hasOwn(remedies, reason);
 }
 
 /** Any error as a claim's condition. */
