@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import { type Condition, type ConditionStatus, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { isConflict, isInvalid, isRejected } from "../../../kube/client/errors.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
@@ -18,11 +18,19 @@ const sandbox: Sandbox = {
 };
 const status = { serviceFQDN: "nova.example" };
 const { signal } = new AbortController();
+const aCondition = (type: string, is: ConditionStatus): Condition => ({
+  ...{ type, status: is, reason: "Known", message: "", observedGeneration: 1 },
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+});
 
 /** A status is about to be written to the first object; `meanwhile` happens before the server has the patch. */
 async function writeLate(
   meanwhile: (api: Awaited<ReturnType<typeof openMemoryApi>>) => Promise<unknown>,
-  { isDeaf = false } = {},
+  {
+    isDeaf = false,
+    before,
+    after,
+  }: { isDeaf?: boolean; before?: readonly Condition[]; after?: readonly Condition[] } = {},
 ) {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openMemoryApi());
@@ -33,7 +41,9 @@ async function writeLate(
     await meanwhile(api);
     return proceed();
   });
-  const first = await api.client.create(sandboxType, sandbox);
+  const created = await api.client.create(sandboxType, sandbox);
+  const had = { type: "merge", body: { status: { conditions: before } } } as const;
+  const first = before ? await api.client.patch(sandboxType, at, had, { subresource: "status" }) : created;
   const watching = {
     ...api.client,
     ...(isDeaf && { watch: (_type: unknown, _options: unknown, signal: AbortSignal) => silence(signal) }),
@@ -42,7 +52,8 @@ async function writeLate(
   const informer = stack.use(startInformer<Sandbox>(base));
   await informer.synced;
   const store = stack.use(new OwnWrites(informer, systemClock));
-  const written = patchStatus<Sandbox>(first, status, { client, type: sandboxType, store, signal });
+  const wanted = after ? { conditions: after } : status;
+  const written = patchStatus<Sandbox>(first, wanted, { client, type: sandboxType, store, signal });
   const [result, error] = await written.then(
     (is) => [is, undefined],
     (cause: unknown) => [undefined, cause],
@@ -86,6 +97,25 @@ describe("a status", () => {
     expect(now?.status).toEqual(status);
     expect(now?.metadata.labels).toEqual({ edit: "2" });
     expect(calls).toBe(3);
+  });
+
+  it("keeps conditions that another client writes meanwhile, and has our own as they were decided", async () => {
+    const before = [aCondition("Ready", "False"), aCondition("Finished", "True"), aCondition("Audited", "False")];
+    const after = [aCondition("Ready", "True"), aCondition("Audited", "False"), aCondition("Suspended", "False")];
+    const ofAuditors = [before[0], before[1], aCondition("Audited", "True"), aCondition("Scanned", "True")];
+    let isAudited = false;
+    const { now, error, calls } = await writeLate(
+      async ({ client }) => {
+        if (isAudited) return;
+        isAudited = true;
+        const body = { status: { conditions: ofAuditors } };
+        await client.patch(sandboxType, at, { type: "merge", body }, { subresource: "status" });
+      },
+      { before, after },
+    );
+    expect([error, calls]).toEqual([undefined, 2]);
+    const written = now?.status?.conditions?.map(({ type, status }) => `${type}=${status}`);
+    expect(written).toEqual(["Ready=True", "Audited=True", "Scanned=True", "Suspended=False"]);
   });
 
   it("is given up for now when the object keeps changing", async () => {
