@@ -89,7 +89,7 @@ export function startKind(options: KindOptions): Running {
   };
   const subscriptions = new DisposableStack();
   for (const source of sources) subscriptions.use(source(enqueue));
-  // Most delays end at a wall-clock time, such as a shutdownTime. An early pass costs no API call.
+  // Most delays end at a wall-clock time, such as a shutdownTime. An early pass costs no API call, but for what has failed.
   subscriptions.use(onClockJump(clock, () => queue.addAllDelayed()));
   const working = startWorkers({
     name: `the ${name} controller`,

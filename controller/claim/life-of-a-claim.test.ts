@@ -154,6 +154,24 @@ describe("a bound claim", () => {
     }, waiting);
   });
 
+  it("stays ready, and keeps its labels, when its template gets one of them with another value", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    const key = "sandbox.users.io/team";
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task", { additionalPodMetadata: { labels: { [key]: "claim" } } });
+    const { status } = await lab.untilReady("task");
+    const labels = { [key]: "template", tier: "gold" };
+    await lab.patch(sandboxTemplateType, "template", { spec: { podTemplate: { metadata: { labels } } } });
+    await vi.waitFor(async () => {
+      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { note: `${performance.now()}` } } });
+      expect((await lab.get(podType, "task"))?.metadata.labels).toMatchObject({ [key]: "claim", tier: "gold" });
+    }, waiting);
+    const after = await lab.untilReady("task");
+    expect(after.status?.conditions?.[0]?.lastTransitionTime).toBe(status?.conditions?.[0]?.lastTransitionTime);
+  });
+
   it("gets another sandbox when its own is deleted", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();

@@ -48,7 +48,29 @@ describe("a bound sandbox", () => {
     });
   });
 
-  it("stays as it is when the claim contradicts the template, which is tried again", () => {
+  it.each(["labels", "annotations"])(
+    "keeps %s that the claim had before its template got them with other values",
+    (field) => {
+      const key = "sandbox.users.io/x";
+      const asking = aSandboxClaim({ additionalPodMetadata: { [field]: { [key]: "claim" } } });
+      const had = sandbox.spec.podTemplate.metadata;
+      const metadata = { ...had, [field]: { ...had?.[field as "labels"], [key]: "claim" } };
+      const bound = { ...sandbox, spec: { podTemplate: { ...sandbox.spec.podTemplate, metadata } } };
+      const edited = aTemplate({
+        podTemplate: {
+          metadata: { labels: { tier: "gold" }, ...{ [field]: { [key]: "template", tier: "gold" } } },
+          spec: templatePodSpec,
+        },
+      });
+      const patch = boundPatch(bound, asking, edited, "cold");
+      expect(patch?.spec).toMatchObject({ podTemplate: { metadata: { [field]: { tier: "gold" } } } });
+      expect(JSON.stringify(patch)).not.toContain(key);
+      const unasked = boundPatch(bound, aSandboxClaim(), edited, "cold");
+      expect(unasked?.spec).toMatchObject({ podTemplate: { metadata: { [field]: { [key]: "template" } } } });
+    },
+  );
+
+  it("stays as it is when the claim is edited to contradict the template, which is tried again", () => {
     const contrary = aSandboxClaim({ additionalPodMetadata: { labels: { "sandbox.users.io/x": "claim" } } });
     const patch = (value: string) => boundPatch(sandbox, contrary, labelled({ "sandbox.users.io/x": value }), "cold");
     expect(() => patch("template")).toThrow(

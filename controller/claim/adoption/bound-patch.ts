@@ -20,7 +20,7 @@ export type LaunchType = "warm" | "cold";
  * The merge patch that updates a claimed Sandbox to the labels and annotations of its template and its claim; the rest
  * of the Pod template stays. Undefined when nothing changes.
  *
- * @throws Error when the claim's metadata contradicts the template's.
+ * @throws Error when the claim asks for metadata that contradicts the template's, and that its Sandbox does not have yet.
  */
 export function boundPatch(
   sandbox: Stored<Sandbox>,
@@ -40,8 +40,9 @@ export function boundPatch(
     [templateRefHashLabel]: refHash,
     ...(createdBy && { [createdByLabel]: createdBy }),
   };
-  const podMetadata = claimedPodMetadata(template.spec.podTemplate, claim, refHash);
-  const podMetadataChange = compactPatch(podMetadataPatch(sandbox.spec.podTemplate.metadata, podMetadata));
+  const had = sandbox.spec.podTemplate.metadata;
+  const podMetadata = claimedPodMetadata(template.spec.podTemplate, claim, refHash, had);
+  const podMetadataChange = compactPatch(podMetadataPatch(had, podMetadata));
   return compactPatch({
     metadata: compactPatch({
       labels: mapPatch(labels, wanted),

@@ -22,7 +22,9 @@ export interface PodMetadata {
 export const poolLabels = [warmPoolSandboxLabel, podTemplateHashLabel, templateHashLabel] as const;
 
 /**
- * The Pod template metadata of a claimed Sandbox: the template's, the claim's additions, and the claim's identity.
+ * The Pod template metadata of a claimed Sandbox: the template's, the claim's additions, and the claim's identity. `had`: that of the
+ * Sandbox which the claim has already. What the claim got before the template had the key, it keeps: else an edit of a template would make
+ * the running claims fail.
  *
  * @throws Error when the claim gives a key of the template another value.
  */
@@ -30,13 +32,18 @@ export function claimedPodMetadata(
   { metadata: given = {} }: Pick<PodTemplate, "metadata">,
   claim: Stored<SandboxClaim>,
   refHash: string,
+  had: Partial<PodMetadata> = {},
 ): PodMetadata {
   const { labels, annotations } = claim.spec.additionalPodMetadata ?? {};
   // The creator of the template is not the creator of the claim.
   const { [createdByLabel]: _, ...ofTemplate } = given.labels ?? {};
   return {
-    labels: { ...merged("label", ofTemplate, labels), ...claimLabels(claim), [templateRefHashLabel]: refHash },
-    annotations: merged("annotation", given.annotations, annotations),
+    labels: {
+      ...merged("label", ofTemplate, labels, had.labels),
+      ...claimLabels(claim),
+      [templateRefHashLabel]: refHash,
+    },
+    annotations: merged("annotation", given.annotations, annotations, had.annotations),
   };
 }
 
@@ -60,10 +67,11 @@ export function claimLabels({ metadata }: Stored<SandboxClaim>): StringMap {
   return { [claimUidLabel]: metadata.uid, ...(createdBy && { [createdByLabel]: createdBy }) };
 }
 
-function merged(what: string, given: StringMap = {}, added: StringMap = {}): StringMap {
+function merged(what: string, given: StringMap = {}, added: StringMap = {}, had: StringMap = {}): StringMap {
+  const isKept = (key: string) => Object.hasOwn(had, key) && had[key] === added[key];
   const clash = Object.keys(added)
     .sort()
-    .find((key) => Object.hasOwn(given, key) && given[key] !== added[key]);
+    .find((key) => Object.hasOwn(given, key) && given[key] !== added[key] && !isKept(key));
   if (clash !== undefined) {
     throw new Error(`${what} ${clash} of the SandboxTemplate may not be overridden by the SandboxClaim`);
   }
