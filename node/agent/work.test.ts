@@ -10,7 +10,14 @@ const keyOf = (namespace: string, index: number): ImageKey => ({
 });
 
 /** An agent whose captures never end, and the images that wait for it. */
-function startWork(images: readonly ImageKey[], { clock = systemClock, containerIds = async () => new Set() } = {}) {
+function startWork(
+  images: readonly ImageKey[],
+  {
+    clock = systemClock,
+    containerIds = async () => new Set(),
+    storeKeys = async (): Promise<readonly ImageKey[]> => [],
+  } = {},
+) {
   const captures: string[] = [];
   const looks: string[] = [];
   const { promise: never } = Promise.withResolvers<never>();
@@ -22,15 +29,15 @@ function startWork(images: readonly ImageKey[], { clock = systemClock, container
   const doors = {
     ...{ clock, records: { keys: async () => [], removeKilled: async () => {} } },
     sandboxes: { containerIds },
-    store: { keys: async () => [], keysOfPod: async () => [] },
+    store: { keys: storeKeys, keysOfPod: async () => [] },
   } as unknown as Doors;
   const change: { image(key: ImageKey): void } = { image: () => expect.unreachable() };
   const watching = {
     ...{ keys: () => images, failed: never },
     onChange: (tell: typeof change) => Object.assign(change, tell),
   };
-  void work({ pass }, { watching, doors, log: silentLogger }, stop.signal);
-  return { captures, looks, change, [Symbol.dispose]: () => stop.abort() };
+  const worked = work({ pass }, { watching, doors, log: silentLogger }, stop.signal);
+  return { worked, captures, looks, change, [Symbol.dispose]: () => stop.abort() };
 }
 
 it("captures of one namespace hold up neither those of another nor the other work", async () => {
@@ -42,17 +49,32 @@ it("captures of one namespace hold up neither those of another nor the other wor
   await expect.poll(() => world.captures).toContain("alone/p1/pod-1");
 });
 
+/** A clock on which minutes pass at once, until that is over. */
+const withMinutes = (isOver: () => boolean): Clock => ({
+  ...{ now: () => systemClock.now(), ticksMs: () => systemClock.ticksMs() },
+  after: (delayMs, task) => systemClock.after(delayMs, task),
+  sleep: async (delayMs, signal) => {
+    if (delayMs !== 60_000 || isOver()) await systemClock.sleep(delayMs, signal);
+  },
+});
+
 it("what shims have left is looked for every minute, also if that has failed", async () => {
   const [minutes, looked] = [3, vi.fn(() => Promise.reject(new Error("input/output error")))];
-  const clock: Clock = {
-    ...{ now: () => systemClock.now(), ticksMs: () => systemClock.ticksMs() },
-    after: (delayMs, task) => systemClock.after(delayMs, task),
-    sleep: async (delayMs, signal) => {
-      if (delayMs !== 60_000 || looked.mock.calls.length > minutes) await systemClock.sleep(delayMs, signal);
-    },
-  };
+  const clock = withMinutes(() => looked.mock.calls.length > minutes);
   using _world = startWork([], { clock, containerIds: looked });
   await expect.poll(() => looked.mock.calls.length).toBe(minutes + 1);
+});
+
+it("a store that cannot be listed ends no capture, and is listed again a minute later", async () => {
+  let lists = 0;
+  const storeKeys = async () => {
+    lists += 1;
+    if (lists === 1) throw new Error("EMFILE: too many open files");
+    return [keyOf("asleep", 1)];
+  };
+  using world = startWork([], { clock: withMinutes(() => lists > 1), storeKeys });
+  const seen = expect.poll(() => world.looks).toContain("asleep/p1/pod-1");
+  await Promise.race([seen, world.worked.then(() => expect.unreachable("the work has ended"))]);
 });
 
 it("an image is in one pass at a time", async () => {

@@ -43,7 +43,7 @@ export async function work(
   });
   watching.onChange({
     image: add,
-    pod: ({ metadata }) => void addOfPod(metadata.namespace ?? "", metadata.name),
+    pod: ({ metadata }) => addOfPod(metadata.namespace ?? "", metadata.name),
   });
   const onFailure = (key: string, error: unknown) => {
     const isUsual = isConflict(error) || isNotFound(error);
@@ -58,12 +58,18 @@ export async function work(
     ...{ name: "the captures of the node agent", queue: captures, workers: captureWorkers, onFailure },
     reconcile: lanes.capture,
   });
+  const addAll = async () => {
+    for (const key of [...(await store.keys()), ...(await records.keys()), ...watching.keys()]) add(key);
+  };
   const sweep = async () => {
     for (;;) {
       await removeLeft(doors).catch((error: unknown) => {
         log.warn({ err: error }, "cannot remove what shims have left");
       });
-      for (const key of [...(await store.keys()), ...(await records.keys()), ...watching.keys()]) add(key);
+      // A disk that cannot be read for a moment must not end the captures in progress.
+      await addAll().catch((error: unknown) => {
+        log.warn({ err: error }, "cannot list the memory images of this node; trying again in a minute");
+      });
       await clock.sleep(sweepMs, signal);
     }
   };

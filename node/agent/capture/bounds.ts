@@ -28,11 +28,13 @@ export class Bounds implements Disposable {
   readonly #stop = new AbortController();
   readonly #over = new AbortController();
   readonly #deadlineMs: number;
+  readonly #deadline: Disposable;
 
   constructor(order: BoundsOrder, doors: Pick<Doors, "clock" | "files" | "processes">) {
     this.#order = order;
     this.#doors = doors;
     this.#deadlineMs = doors.processes.uptimeMs() + order.limitMs;
+    this.#deadline = doors.clock.after(order.limitMs, () => this.#endLate());
     void this.#watch();
   }
 
@@ -58,6 +60,7 @@ export class Bounds implements Disposable {
 
   [Symbol.dispose](): void {
     this.#over.abort();
+    this.#deadline[Symbol.dispose]();
   }
 
   #endLate(): void {
@@ -71,12 +74,12 @@ export class Bounds implements Disposable {
     );
   }
 
+  /** Never rejects: an error that nobody waits for would end the agent, and with it the captures of all Pods. */
   async #watch(): Promise<void> {
     const { clock } = this.#doors;
-    using _timer = clock.after(this.#order.limitMs, () => this.#endLate());
     while (!this.#over.signal.aborted && !this.signal.aborted) {
       await clock.sleep(Math.min(lookMs, this.#order.limitMs), this.#over.signal).catch(() => {});
-      if (!this.#over.signal.aborted) await this.#look();
+      if (!this.#over.signal.aborted) await this.#look().catch(() => this.#endFull());
     }
   }
 
@@ -87,9 +90,11 @@ export class Bounds implements Disposable {
     }
     this.#endGivenUp();
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
-    if (freeBytes < minFreeBytes && (await isToEnd())) {
-      const why = "the disk of this node has less left than --min-free-bytes and --min-free-percent ask for";
-      this.#stop.abort(new CaptureFailed("DiskFull", why));
-    }
+    if (freeBytes < minFreeBytes && (await isToEnd())) this.#endFull();
+  }
+
+  #endFull(): void {
+    const why = "the disk of this node has less left than --min-free-bytes and --min-free-percent ask for";
+    this.#stop.abort(new CaptureFailed("DiskFull", why));
   }
 }

@@ -15,3 +15,15 @@ it("on a full disk the capture that is most beyond its promise ends, and the oth
   expect(await writers.isToEnd(small), "if none is beyond, the largest ends").toBe(false);
   expect(await writers.isToEnd(large)).toBe(true);
 });
+
+it("on a full disk also a capture ends whose files cannot be seen, one after the other", async () => {
+  const writers = new Writers();
+  const unseen = () => ({ promisedBytes: 10, writtenBytes: () => Promise.reject(new Error("EMFILE")) });
+  const [first, second] = [unseen(), unseen()];
+  const added = writers.add(first);
+  writers.add(second);
+  expect(await writers.isToEnd(second)).toBe(false);
+  expect(await writers.isToEnd(first)).toBe(true);
+  added[Symbol.dispose]();
+  expect(await writers.isToEnd(second)).toBe(true);
+});

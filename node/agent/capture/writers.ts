@@ -22,12 +22,12 @@ export class Writers {
 
   /**
    * Whether this one ends for want of room: the one that is most beyond its promise, or if none is, the largest. The others look again
-   * when its room is free.
+   * when its room is free. One whose files cannot be seen now counts as one that has written nothing.
    */
   async isToEnd(writer: Writer): Promise<boolean> {
     const sizes = await Promise.all(
       [...this.#all].map(async (of) => {
-        const bytes = await of.writtenBytes();
+        const bytes = await of.writtenBytes().catch(() => 0);
         return { of, bytes, beyondBytes: Math.max(0, bytes - of.promisedBytes) };
       }),
     );

@@ -63,6 +63,37 @@ describe("the store of a node", () => {
   });
 });
 
+describe("a store that cannot be read", () => {
+  /** The store of a node, which cannot be read so many times. */
+  const watch = (unreadable: number) => {
+    let reads = 0;
+    const read = async () => {
+      reads += 1;
+      if (reads <= unreadable) throw new Error("EMFILE: too many open files");
+      return '{"id":"disk","replaces":[]}';
+    };
+    const [clock, stop] = [new FakeClock(), new AbortController()];
+    const store = new StoreFile("/", { read, replace: async () => {} });
+    const ended = watchStore({ clock, log: silentLogger, store }, { id: "disk", replaces: [] }, stop.signal).catch(
+      (error: unknown) => (stop.signal.aborted ? "watches on" : String(error)),
+    );
+    return { clock, stop, ended };
+  };
+
+  it("for less than a minute does not end the agent, and with it captures in progress", async () => {
+    const { clock, stop, ended } = watch(11);
+    await clock.advance(storeWaitMs);
+    stop.abort();
+    expect(await ended).toBe("watches on");
+  });
+
+  it("for a minute ends the agent", async () => {
+    const { clock, ended } = watch(12);
+    await clock.advance(60_000);
+    expect(await ended).toContain("EMFILE");
+  });
+});
+
 describe("memory on a disk that is not mounted", () => {
   it("is not told as lost, and is there when the disk is", async () => {
     await using lab = new NodeLab();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import { type StoreFile, type StoreIdentity, standsFor } from "./store-file.ts";
+import { ForeignStore, type StoreFile, type StoreIdentity, standsFor } from "./store-file.ts";
 
 export interface OpenStoreParts {
   readonly clock: Clock;
@@ -17,6 +17,8 @@ const lookMs = 1_000;
 export const storeWaitMs = 600_000;
 /** Nothing else changes the identity of a store that is there. */
 const checkMs = 5_000;
+/** A store that cannot be read for a minute counts as one that is gone. */
+const unreadableMax = 12;
 
 /**
  * Waits until the store is the one that has the memory which the API knows of, and returns its identity. A new store gets one. What a
@@ -44,14 +46,24 @@ export async function openStore(
   }
 }
 
-/** Rejects when the store is another one than before: what was read of it is worth nothing then. */
+/**
+ * Rejects when the store is another one than before: what was read of it is worth nothing then. A moment without file descriptors is
+ * not that, and must not end the captures in progress.
+ */
 export async function watchStore(
-  { clock, store }: Pick<OpenStoreParts, "clock" | "store">,
+  { clock, log, store }: Pick<OpenStoreParts, "clock" | "log" | "store">,
   identity: StoreIdentity,
   signal: AbortSignal,
 ): Promise<never> {
-  for (;;) {
+  for (let failures = 0; ; ) {
     await clock.sleep(checkMs, signal);
-    await store.check(identity);
+    try {
+      await store.check(identity);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (error instanceof ForeignStore || failures >= unreadableMax) throw error;
+      log.warn({ err: error }, "cannot read which store this is; trying again");
+    }
   }
 }
