@@ -7,7 +7,7 @@ import { type ApplyParts, apply } from "./apply.ts";
 import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
-import { decide, mayWaitForEver } from "./decide/decide.ts";
+import { decide, holderEndsAfterMs, mayWaitForEver } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf } from "./decide/refusal.ts";
 import { isUsedUp, useOf } from "./decide/use.ts";
@@ -164,11 +164,11 @@ export class Agent {
   }
 
   #nextLookMs(observed: Observed): number | undefined {
-    const { disk, endingMs, holder, holderEndingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
+    const { disk, endingMs, holderEndingMs, memoryImage, nowMs, pod, sandbox, tombstone, user } = observed;
     if (observed.isThawing) return thawingMs;
     if (endingMs > 0 && sandbox?.sentry) return Math.max(0, endedAfterMs(pod) - endingMs) + endingStepMs;
     if (holderEndingMs > 0 && mayWaitForEver(observed))
-      return Math.max(0, endedAfterMs(holder) - holderEndingMs) + endingStepMs;
+      return Math.max(0, holderEndsAfterMs(observed) - holderEndingMs) + endingStepMs;
     if (user && !isEnding(user) && disk.image && !useOf(observed)) {
       const askedForMs = nowMs - createdMs(user);
       return askedForMs < slowAfterMs ? restoringMs : slowRestoringMs;

@@ -262,13 +262,21 @@ describe("a use of an image", () => {
     expect(useOf({ ...ending, userSandbox: undefined })).toMatchObject({ reason: "RestoreInterrupted" });
   });
 
-  it("by a Pod that is being deleted and is half restored ends 10 s after its grace", () => {
-    const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
+  it("by a Pod that is half restored ends with the deletion of the Pod, whatever its grace: nothing runs in it", () => {
+    const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 3_600 });
     const half = { ...withMarks(mark("", "restored")), user, holder: user, userSandbox: sandbox };
-    expect(decide({ ...half, holderEndingMs: 15_000 })).toBeUndefined();
-    expect(decide({ ...half, holderEndingMs: 15_001 })).toBe("end-user-sentry");
+    expect(decide({ ...half, holderEndingMs: 0 })).toBeUndefined();
+    expect(decide({ ...half, holderEndingMs: 1 })).toBe("end-user-sentry");
+  });
+
+  it("whose last restore has begun may run already, and ends 10 s after the grace of its Pod", () => {
+    const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 5 });
+    const last = withMarks(mark("", "restored"), mark("main", "restoring"));
+    const begun = { ...last, user, holder: user, userSandbox: sandbox };
+    expect(decide({ ...begun, holderEndingMs: 15_000 })).toBeUndefined();
+    expect(decide({ ...begun, holderEndingMs: 15_001 })).toBe("end-user-sentry");
     const marks = [mark("", "restored"), mark("main", "restored")];
-    expect(decide({ ...half, disk: { ...half.disk, marks }, holderEndingMs: 15_001 })).toBeUndefined();
+    expect(decide({ ...begun, disk: { ...begun.disk, marks }, holderEndingMs: 15_001 })).toBeUndefined();
   });
 
   it("by a Pod that is being deleted and was refused, so that it runs anew, ends 10 s after its grace", () => {

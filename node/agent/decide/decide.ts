@@ -25,7 +25,7 @@ export type Step =
 /** The next step on the node; undefined: there is nothing to do, and the API may be told. */
 export function decide(observed: Observed): Step | undefined {
   if (observed.sandbox?.sentry && observed.endingMs > endedAfterMs(observed.pod)) return "end-sentry";
-  if (mayWaitForEver(observed) && observed.holderEndingMs > endedAfterMs(observed.holder)) return "end-user-sentry";
+  if (mayWaitForEver(observed) && observed.holderEndingMs > holderEndsAfterMs(observed)) return "end-user-sentry";
   return observed.failed ? decideFailed(observed) : (decideCaptured(observed) ?? decideFiles(observed));
 }
 
@@ -77,13 +77,31 @@ function isSpent(observed: Observed): boolean {
 
 /**
  * The rest of a Pod that is half restored waits for a container that does not come, so it may not end by itself. A Pod whose image
- * was refused runs anew, and counts too: it should have ended by then. A Pod that was deleted by force is gone from the API at once,
- * and its grace is not known: then only one that is half restored counts.
+ * was refused runs anew, and counts too: it should have ended after its grace. A Pod that was deleted by force is gone from the API at
+ * once, and its grace is not known: then only one that is half restored counts.
  */
 export function mayWaitForEver(observed: Observed): boolean {
   const use = useOf(observed);
   const isDue = observed.holder ? use?.outcome !== "Restored" : use === undefined;
   return observed.userSandbox?.sentry !== undefined && isDue;
+}
+
+/**
+ * When the sentry of such a Pod ends, from when the agent saw that the Pod is being deleted. Where nothing runs, nothing needs the grace: meanwhile
+ * the name is taken, and the next Pod waits. A Pod that the watch does not show may be one that it does not show yet.
+ */
+export const holderEndsAfterMs = (observed: Observed): number =>
+  observed.holder && runsNothing(observed) ? 0 : endedAfterMs(observed.holder);
+
+/**
+ * gVisor lets a Pod go on with its last container. One that is marked may be restored already: a shim on a full disk writes that down
+ * later.
+ */
+function runsNothing(observed: Observed): boolean {
+  const { image, marks } = observed.disk;
+  const use = useOf(observed);
+  if (use) return use.outcome === "Failed";
+  return image?.containers.some((name) => !marks.some((mark) => mark.name === name)) ?? false;
 }
 
 /** The image goes before its marks: an image without marks counts as unused. */
