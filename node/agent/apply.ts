@@ -50,11 +50,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "capture":
       return await captureOrGiveUp(observed, parts);
     case "give-up":
-      parts.metrics.captureFailed("Interrupted");
-      return await giveUp(
-        { ...key, podUID, reason: "Interrupted", message: "the node agent was restarted" },
-        parts.doors,
-      );
+      return await giveUpInterrupted(observed, parts);
     case "remove-tombstone":
       return await records.removeTombstone(podUID);
     case "thaw":
@@ -65,7 +61,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
       return tombstone && (await records.finalize(tombstone));
     case "end-sentry":
       parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
-      return sandbox && (await parts.doors.sandboxes.end(sandbox));
+      return sandbox && (await endSentry(sandbox, observed, parts));
     case "end-user-sentry":
       return await endUserSentry(observed, parts);
     case "use-up":
@@ -75,6 +71,26 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "remove-marks":
       return await store.removeMarks(key);
   }
+}
+
+/** What it does is written down before: another agent must not take the Pod for one that runs. */
+async function endSentry(sandbox: PodSandbox, { failed }: Observed, { doors }: ApplyParts): Promise<void> {
+  if (failed && !failed.isEnding) await doors.records.writeFailed({ ...failed, isEnding: true });
+  await doors.sandboxes.end(sandbox);
+}
+
+/**
+ * A Pod that is not called paused may be frozen all the same: runsc tells gVisor first, and may have ended with the former agent. Nobody
+ * knows, so it ends like a freeze that hung.
+ */
+async function giveUpInterrupted({ key, podUID = "", sandbox }: Observed, parts: ApplyParts): Promise<void> {
+  const { doors, log, metrics } = parts;
+  if (sandbox?.sentry && !sandbox.isPaused) {
+    log.warn({ image: textOf(key), pod: podUID }, "nobody knows whether this Pod was frozen; ending its sentry");
+    await doors.sandboxes.end(sandbox);
+  }
+  metrics.captureFailed("Interrupted");
+  await giveUp({ ...key, podUID, reason: "Interrupted", message: "the node agent was restarted" }, doors);
 }
 
 /** A Pod that the watch does not show may be one that it does not show yet. */
@@ -134,10 +150,12 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
 }
 
 /** The order is written down before it is given: another agent must not repeat it. */
-async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, parts: ApplyParts): Promise<void> {
+async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: ApplyParts): Promise<void> {
+  const { failed, key } = observed;
   if (!sandbox || !failed) return;
   const { doors, log, thaws } = parts;
-  await doors.records.writeFailed({ ...failed, isThawing: true });
+  const thawing = { ...failed, isThawing: true };
+  await doors.records.writeFailed(thawing);
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
   const thawed = thaws.start(sandbox.id);
@@ -146,7 +164,7 @@ async function thaw({ failed, key }: Observed, sandbox: PodSandbox | undefined, 
       { image: textOf(key) },
       "gVisor still writes the memory of a failed capture, and the disk is full; ending the sentry of the Pod",
     );
-    await doors.sandboxes.end(sandbox);
+    await endSentry(sandbox, { ...observed, failed: thawing }, parts);
   };
   const disk = { storeRoot: parts.storeRoot, minFreeBytes: parts.limits.minFreeBytes };
   void watchLateWrite(thawed, { ...doors, ...disk, end }).catch((error: unknown) => {

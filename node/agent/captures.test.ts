@@ -114,13 +114,56 @@ describe("a capture", () => {
     expect(counted).toMatch(/ 1$/);
   });
 
+  it("whose agent was killed in the middle of the freeze ends with its Pod: it may be frozen", async () => {
+    await using world = await openAgentWorld();
+    world.api.put(imageOf(world.lab, world.pod.uid, { stage: "Capture" }));
+    const before = { namespace: "default", pod: "guest", image: "g1", podUID: world.pod.uid, isFinal: false };
+    await startLabAgent(world.lab, world.api).doors.records.createTombstone(before);
+    process.kill(world.pod.sentry, "SIGSTOP");
+    expect(world.lab.stateText(world.pod)).toContain('"status":"running"');
+    await world.settle();
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "Interrupted" });
+    expect(world.lab.files()).toEqual([]);
+  });
+
+  it("whose freeze is cut off by a signal ends with its Pod: it may be frozen", async () => {
+    await using world = await openAgentWorld();
+    using _killed = world.lab.letFail("pause", "killed");
+    await world.capture();
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "FreezeFailed" });
+    expect(world.lab.files()).toEqual([]);
+  });
+
+  it("that was cut off with its Pod frozen is thawed by the next agent", async () => {
+    await using world = await openAgentWorld();
+    world.api.put(imageOf(world.lab, world.pod.uid, { stage: "Capture" }));
+    const { doors } = startLabAgent(world.lab, world.api);
+    const before = { namespace: "default", pod: "guest", image: "g1", podUID: world.pod.uid, isFinal: false };
+    await doors.records.createTombstone(before);
+    await doors.runsc.pause(world.pod.id, new AbortController().signal);
+    await world.settle();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "Interrupted" });
+    expect(stateOf(world.pod.sentry)).toMatch(/^[SRD]$/);
+  });
+
   it("whose thaw was ordered by an agent that has ended ends with its Pod", async () => {
     await using world = await openAgentWorld();
     using _failure = world.lab.letFail("checkpoint", "fails");
     using _hang = world.lab.letFail("resume", "fails");
     await expect(world.capture()).rejects.toThrow("resume");
     const next = startLabAgent(world.lab, world.api);
+    const noted: unknown[] = [];
+    const end = next.doors.sandboxes.end.bind(next.doors.sandboxes);
+    vi.spyOn(next.doors.sandboxes, "end").mockImplementation(async (sandbox) => {
+      noted.push(await next.doors.records.ofImage({ namespace: "default", pod: "guest", image: "g1" }));
+      await end(sandbox);
+    });
     await next.settle();
+    expect(noted, "it is noted before: an end corrects the state file first").toMatchObject([
+      { failed: { isEnding: true } },
+    ]);
     expect(world.lab.calls("resume")).toBe(1);
     await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
     expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "CheckpointFailed" });

@@ -36,6 +36,7 @@ export async function capture(order: CaptureOrder, doors: Doors): Promise<Descri
   try {
     return await writeImage(order, doors, bounds);
   } catch (error) {
+    if (bounds.isFreezing && isCut(error)) await doors.sandboxes.end(sandbox);
     if (!bounds.signal.aborted) throw error;
     const failure = bounds.signal.reason as CaptureFailed;
     if (bounds.isFreezing || failure.reason === "DiskFull") await doors.sandboxes.end(sandbox);
@@ -107,6 +108,9 @@ async function refuseToldToEnd({ isDeletedNow, podUID, sandbox }: CaptureOrder, 
     throw new Error("a container of the Pod was told to end before the Pod was frozen");
   if (await isDeletedNow()) throw new Error("the Pod was deleted before it was frozen");
 }
+
+const isCut = (error: unknown): boolean =>
+  error instanceof CaptureFailed && error.cause instanceof RunscFailed && error.cause.isCut;
 
 /** runsc says it in its words, our own writes by the code. */
 const isDiskFull = (cause: unknown): boolean =>

@@ -161,6 +161,12 @@ describe("a Pod whose capture has failed", () => {
   it("ends if a thaw of it has been ordered and nobody waits for the answer", () => {
     expect(decide({ ...frozen, failed: { ...failed, isThawing: true } })).toBe("end-sentry");
   });
+
+  it("ends if an agent was killed while it ended it, whatever the state file says by then", () => {
+    const half = { ...frozen, sandbox: { ...sandbox, isPaused: false } };
+    expect(decide({ ...half, failed: { ...failed, isThawing: true } })).not.toBe("end-sentry");
+    expect(decide({ ...half, failed: { ...failed, isThawing: true, isEnding: true } })).toBe("end-sentry");
+  });
 });
 
 describe("an image that the node has lost", () => {
@@ -262,7 +268,7 @@ describe("a use of an image", () => {
     expect(useOf({ ...ending, userSandbox: undefined })).toMatchObject({ reason: "RestoreInterrupted" });
   });
 
-  it("by a Pod that is half restored ends with the deletion of the Pod, whatever its grace: nothing runs in it", () => {
+  it("by a Pod that is half restored ends with its deletion, whatever its grace: nothing runs in it", () => {
     const user = podWith(userUID, { deletionTimestamp: "x", deletionGracePeriodSeconds: 3_600 });
     const half = { ...withMarks(mark("", "restored")), user, holder: user, userSandbox: sandbox };
     expect(decide({ ...half, holderEndingMs: 0 })).toBeUndefined();

@@ -33,6 +33,7 @@ export function decide(observed: Observed): Step | undefined {
 function decideFailed({ disk, failed, isThawing, memoryImage, sandbox, tombstone }: Observed): Step | undefined {
   if (disk.image || disk.isPartial) return "remove-image";
   if (tombstone) return "remove-tombstone";
+  if (sandbox?.sentry && failed?.isEnding) return "end-sentry";
   if (sandbox?.sentry && sandbox.isPaused) {
     if (isThawing) return undefined;
     // Nobody knows whether gVisor still has the order to let it go on. A second one could end the kernel of the Pod at any time.

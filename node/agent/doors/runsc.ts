@@ -18,6 +18,13 @@ const restOfOutputMs = 20;
 /** runsc has refused, has failed, or was ended. */
 export class RunscFailed extends Error {
   override readonly name = "RunscFailed";
+  /** Whether it was ended in the middle of its work: then nobody knows what it has told gVisor. */
+  readonly isCut: boolean;
+
+  constructor(message: string, { isCut = false, ...options }: ErrorOptions & { readonly isCut?: boolean } = {}) {
+    super(message, options);
+    this.isCut = isCut;
+  }
 }
 
 /** The commands of gVisor's runsc for a Pod: the only way to stop it, to write its memory, and to let it go on. */
@@ -83,7 +90,8 @@ export class Runsc {
         stderr?.destroy();
         if (code === 0) return resolve(output);
         const how = code === null ? `was ended by ${name}` : `failed with status ${code}`;
-        reject(new RunscFailed([`runsc ${args[0]} ${how}`, complaint.trim()].filter(Boolean).join(": ")));
+        const message = [`runsc ${args[0]} ${how}`, complaint.trim()].filter(Boolean).join(": ");
+        reject(new RunscFailed(message, { isCut: code === null }));
       };
       child.on("close", conclude);
       child.on("exit", (code, name) => void this.#clock.after(restOfOutputMs, () => conclude(code, name)));

@@ -20,6 +20,8 @@ export interface FailedCapture extends ImageKey {
   readonly message: string;
   /** Whether the thaw has begun. A thaw is never tried twice. */
   readonly isThawing?: boolean;
+  /** Whether its sentry is being ended. That corrects the state file first, so it may say that the Pod runs. */
+  readonly isEnding?: boolean;
 }
 
 export interface RecordsOfImage {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Stands in for runsc. Its Pods are plain processes, and their memory is the file that they write. A file COMMAND.fails or
-# COMMAND.hangs beside the state files makes a command fail or hang. One that hangs says so in COMMAND.hung.
+# Stands in for runsc. Its Pods are plain processes, and their memory is the file that they write. A file COMMAND.fails,
+# COMMAND.hangs or COMMAND.killed beside the state files makes a command fail, hang, or end by a signal once the Pod is frozen.
+# One that hangs says so in COMMAND.hung.
 root=${1#--root=}
 command=$2
 for id; do :; done
@@ -15,6 +16,10 @@ text=$(<"$state")
 if [ -e "$root/$command.hangs" ]; then
   printf . >> "$root/$command.hung"
   exec sleep 60
+fi
+if [ -e "$root/$command.killed" ]; then
+  kill -STOP "$pid"
+  kill -KILL $$
 fi
 if [ -e "$root/$command.fails" ]; then
   printf %s "$(<"$root/$command.fails")" >&2

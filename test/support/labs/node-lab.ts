@@ -125,7 +125,7 @@ export class NodeLab implements AsyncDisposable {
     return existsSync(join(this.runsc.root, `${command}.hung`));
   }
 
-  letFail(command: "pause" | "resume" | "checkpoint", how: "fails" | "hangs", message = ""): Disposable {
+  letFail(command: "pause" | "resume" | "checkpoint", how: "fails" | "hangs" | "killed", message = ""): Disposable {
     const path = join(this.runsc.root, `${command}.${how}`);
     writeFileSync(path, message);
     return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
