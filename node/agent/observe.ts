@@ -82,6 +82,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     holderEndingMs: parts.endingMs("user", holder, userSandbox?.sentry !== undefined),
     userSandbox,
     sandbox,
+    memoryBytes: sandbox && (needsRoom || failed) ? await sandboxes.memoryBytesOf(sandbox) : 0,
     isKilled: needsRoom && sandbox !== undefined && (await records.isKilled(podUID ?? "", sandbox.containerIds)),
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     disk,

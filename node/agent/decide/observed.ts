@@ -44,6 +44,8 @@ export interface Observed extends RecordsOfImage {
   readonly user: Stored<Pod> | undefined;
   /** What gVisor has of the captured Pod. */
   readonly sandbox: PodSandbox | undefined;
+  /** What an image of it takes at least; undefined if it cannot be told. 0 where nobody asks. */
+  readonly memoryBytes: number | undefined;
   /** Whether a container of it was told to end. */
   readonly isKilled: boolean;
   /** Whether this agent waits for gVisor to let it go on. */

@@ -38,8 +38,8 @@ export interface Refusal {
 const besidesMemoryBytes = 16 * 1_048_576;
 
 /** What the image of a Pod will take. */
-export const imageBytesOf = ({ sandbox }: Pick<Observed, "sandbox">): number =>
-  (sandbox?.memoryBytes ?? 0) + besidesMemoryBytes;
+export const imageBytesOf = ({ memoryBytes }: Pick<Observed, "memoryBytes">): number =>
+  (memoryBytes ?? 0) + besidesMemoryBytes;
 
 /** Why the Pod of an image cannot be captured; undefined: it can. */
 export function refusalOf(observed: Observed): Refusal | undefined {
@@ -96,9 +96,10 @@ export interface Shortage {
 const none: Shortage = { store: 0, disk: 0, namespace: 0 };
 
 /** None is below 0. Where no room was looked for, there is enough. */
-export function shortageOf({ limits, room, sandbox }: Pick<Observed, "limits" | "room" | "sandbox">): Shortage {
+export function shortageOf(observed: Pick<Observed, "limits" | "room" | "memoryBytes">): Shortage {
+  const { limits, room } = observed;
   if (room.freeBytes === Number.POSITIVE_INFINITY) return none;
-  const wantedBytes = imageBytesOf({ sandbox });
+  const wantedBytes = imageBytesOf(observed);
   const { maxNamespacePercent, maxStoreBytes, minFreeBytes } = limits;
   const onDiskBytes = Math.max(0, room.usedBytes + room.freeBytes - minFreeBytes);
   const allBytes = maxStoreBytes > 0 ? Math.min(maxStoreBytes, onDiskBytes) : onDiskBytes;
@@ -113,8 +114,9 @@ export const isShort = ({ store, disk, namespace }: Shortage): boolean => store 
 
 /** The preflight counts what other images may free. They go only for a capture. */
 function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): Refusal | undefined {
-  if (observed.sandbox?.memoryBytes === undefined) {
-    return { reason: "SizeUnknown", message: "the agent cannot see how much memory the Pod has" };
+  if (observed.memoryBytes === undefined) {
+    const message = "the agent cannot see how much memory the Pod has, or the Pod has too many open files";
+    return { reason: "SizeUnknown", message };
   }
   const spare = memoryImage?.spec.stage === "Capture" ? [] : evictable;
   const { store, disk, namespace } = shortageOf(observed);

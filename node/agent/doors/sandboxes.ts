@@ -18,8 +18,8 @@ export interface PodSandbox {
   readonly containerIds: readonly string[];
   /** The shim's hash of what each container runs, if it says one; the container without a name holds the Pod together. */
   readonly configs: Readonly<Record<string, string>>;
-  /** What an image of it takes at least; undefined if it cannot be seen. */
-  readonly memoryBytes: number | undefined;
+  /** Changes with the containers that gVisor has, and with what they do. */
+  readonly containersAre: string;
 }
 
 /** The parts that are read of a state file of runsc. */
@@ -90,7 +90,8 @@ export class Sandboxes {
     const sentry = this.#sentryOf(id, state);
     const parent = sentry === undefined ? [] : this.#processes.commandOf(this.#processes.parentOf(sentry));
     const files = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
-    const containers = (await Promise.all(files.map((name) => this.#state(name)))).flatMap((of) => of ?? []);
+    const states = await Promise.all(files.map((name) => this.#state(name)));
+    const containers = states.flatMap((of) => of ?? []);
     const containerNames = new Set(containers.flatMap((of) => annotationOf(of, containerName) ?? []));
     return {
       id,
@@ -100,8 +101,18 @@ export class Sandboxes {
       containers: [...containerNames].sort(),
       containerIds: files.map(containerOf),
       configs: configsOf([state, ...containers]),
-      memoryBytes: sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry),
+      containersAre: files.map((name, index) => `${containerOf(name)} ${states[index]?.status ?? ""}`).join(),
     };
+  }
+
+  /** What an image of it takes at least; undefined if it cannot be seen. */
+  async memoryBytesOf({ containersAre, sentry }: PodSandbox): Promise<number | undefined> {
+    return sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry, containersAre);
+  }
+
+  /** What its sentry has written of an image, also if the files have no name any more. */
+  async writtenBytesOf({ sentry }: PodSandbox, part: string): Promise<number> {
+    return sentry === undefined ? 0 : this.#processes.openBytesOf(sentry, part);
   }
 
   /**

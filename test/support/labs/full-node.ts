@@ -62,7 +62,8 @@ export async function openNode(count: number, rooms: number, options: NodeOption
   const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
   const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock, files });
   const { images, gone, users, ...api } = apiOf(lab, pods, namespaceOf);
-  const one = (await doors.sandboxes.ofPod(pods[0]?.uid ?? ""))?.memoryBytes ?? expect.unreachable();
+  const first = (await doors.sandboxes.ofPod(pods[0]?.uid ?? "")) ?? expect.unreachable();
+  const one = (await doors.sandboxes.memoryBytesOf(first)) ?? expect.unreachable();
   const limits = {
     maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)),
     minFreeBytes: 0,
