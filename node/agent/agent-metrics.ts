@@ -19,7 +19,7 @@ export class AgentMetrics {
   readonly #refused: Counter<"reason">;
 
   /** `frozen` counts the captured Pods that are not deleted; `used` is the size of all images. */
-  constructor(registry: Registry, state: { readonly frozen: () => number; readonly used: () => Promise<number> }) {
+  constructor(registry: Registry, state: { readonly frozen: () => number; readonly used: () => number }) {
     const registers = [registry];
     this.#captures = new Counter({
       name: "rouse_node_captures_total",
@@ -73,8 +73,8 @@ export class AgentMetrics {
       name: "rouse_node_store_bytes",
       help: "Size of all memory images on this node.",
       registers,
-      async collect() {
-        this.set(await state.used());
+      collect() {
+        this.set(state.used());
       },
     });
   }

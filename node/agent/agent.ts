@@ -68,6 +68,18 @@ export class Agent {
     return this.#frozen.size;
   }
 
+  /** Measures all images again: somebody else may have removed some. */
+  async measureStore(): Promise<void> {
+    const { doors, identity } = this.#parts;
+    try {
+      await doors.store.sizes.measureAgain();
+      await doors.storeFile.check(identity);
+    } catch (error) {
+      doors.store.sizes.forget();
+      throw error;
+    }
+  }
+
   /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
   async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
     const before = this.#rooms.promises();

@@ -7,7 +7,7 @@ import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts"
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
-import type { StoreIdentity } from "./store/store-file.ts";
+import { ForeignStore, type StoreIdentity } from "./store/store-file.ts";
 import { hasPublicKey, publicKeysPath } from "./watch/keep-public-keys.ts";
 
 /** What the agent sees of the API: all Pods and MemoryImages of its node. */
@@ -42,10 +42,17 @@ export type Seen = Omit<Observed, "evictable">;
  * @throws ForeignStore
  */
 export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
-  await parts.doors.storeFile.check(parts.identity);
-  const observed = await look(key, parts, signal);
-  await parts.doors.storeFile.check(parts.identity);
-  return observed;
+  const { store, storeFile } = parts.doors;
+  try {
+    await storeFile.check(parts.identity);
+    const observed = await look(key, parts, signal);
+    await storeFile.check(parts.identity);
+    return observed;
+  } catch (error) {
+    // What was measured may be of another disk.
+    if (error instanceof ForeignStore) store.sizes.forget();
+    throw error;
+  }
 }
 
 async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
@@ -66,7 +73,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
   const userSandbox = await sandboxes.withId(marked?.container ?? "");
   // The Pod that the mark names may be gone from the API while gVisor still has it, and another one may have its name.
   const holder = marked && isUid(marked.pod) ? view.podByUid(marked.pod) : user;
-  // Only a Pod that may be captured needs the size of the store, which takes a look at each file.
+  // Only a Pod that may be captured needs to know all this.
   const needsRoom = memoryImage !== undefined && !isEnding(pod) && !tombstone && !disk.image;
   return {
     key,

@@ -58,6 +58,15 @@ it("a pass looks at other images only if there is no room", async () => {
   expect([...(await node.readDuring(() => node.pass(2)))].sort()).toEqual(["g0", "g1", "g2"]);
 });
 
+it("a preflight measures no image that sleeps again", async () => {
+  await using node = await openNode(3, 3);
+  for (const index of [0, 1]) await node.putToSleep(index, "2026-01-01T00:00:00Z");
+  const image = node.images.get("g2") ?? expect.unreachable();
+  node.images.set("g2", { ...image, spec: { ...image.spec, stage: "Preflight" }, status: {} });
+  await node.pass(2);
+  expect(await node.sizesDuring(() => node.pass(2))).toEqual([]);
+});
+
 const shared = { namespaces: ["b", "a", "a", "a"], maxNamespacePercent: 50 };
 
 it("beyond the share of its namespace, a capture removes the oldest image of its own, and of no other", async () => {

@@ -69,7 +69,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   const state = { isReady: false, frozen: () => 0 };
   const metrics = new AgentMetrics(registry, {
     frozen: () => state.frozen(),
-    used: async () => (await doors.store.usedBytes()).usedBytes,
+    used: () => doors.store.sizes.knownBytes(),
   });
   const metricsServer =
     config.metricsAddress &&

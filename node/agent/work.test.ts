@@ -20,12 +20,14 @@ function startWork(
 ) {
   const captures: string[] = [];
   const looks: string[] = [];
+  const measures: string[] = [];
   const { promise: never } = Promise.withResolvers<never>();
   const stop = new AbortController();
   const pass = async (text: string, _: AbortSignal, mayCapture = true) => {
     (mayCapture ? captures : looks).push(text);
     return mayCapture ? never : { isCaptureDue: true };
   };
+  const measureStore = async () => void measures.push("measured");
   const doors = {
     ...{ clock, records: { keys: async () => [], removeKilled: async () => {} } },
     sandboxes: { containerIds },
@@ -36,8 +38,8 @@ function startWork(
     ...{ keys: () => images, failed: never },
     onChange: (tell: typeof change) => Object.assign(change, tell),
   };
-  const worked = work({ pass }, { watching, doors, log: silentLogger }, stop.signal);
-  return { worked, captures, looks, change, [Symbol.dispose]: () => stop.abort() };
+  const worked = work({ pass, measureStore }, { watching, doors, log: silentLogger }, stop.signal);
+  return { worked, measures, captures, looks, change, [Symbol.dispose]: () => stop.abort() };
 }
 
 it("captures of one namespace hold up neither those of another nor the other work", async () => {
@@ -50,13 +52,17 @@ it("captures of one namespace hold up neither those of another nor the other wor
 });
 
 /** A clock on which minutes pass at once, until that is over. */
-const withMinutes = (isOver: () => boolean): Clock => ({
-  ...{ now: () => systemClock.now(), ticksMs: () => systemClock.ticksMs() },
-  after: (delayMs, task) => systemClock.after(delayMs, task),
-  sleep: async (delayMs, signal) => {
-    if (delayMs !== 60_000 || isOver()) await systemClock.sleep(delayMs, signal);
-  },
-});
+function withMinutes(isOver: () => boolean): Clock {
+  let aheadMs = 0;
+  return {
+    ...{ now: () => systemClock.now(), ticksMs: () => systemClock.ticksMs() + aheadMs },
+    after: (delayMs, task) => systemClock.after(delayMs, task),
+    async sleep(delayMs, signal) {
+      if (delayMs !== 60_000 || isOver()) return systemClock.sleep(delayMs, signal);
+      aheadMs += delayMs;
+    },
+  };
+}
 
 it("what shims have left is looked for every minute, also if that has failed", async () => {
   const [minutes, looked] = [3, vi.fn(() => Promise.reject(new Error("input/output error")))];
@@ -75,6 +81,17 @@ it("a store that cannot be listed ends no capture, and is listed again a minute 
   using world = startWork([], { clock: withMinutes(() => lists > 1), storeKeys });
   const seen = expect.poll(() => world.looks).toContain("asleep/p1/pod-1");
   await Promise.race([seen, world.worked.then(() => expect.unreachable("the work has ended"))]);
+});
+
+it("the images on the disk are measured at the start, and again every ten minutes", async () => {
+  let lists = 0;
+  const storeKeys = async () => {
+    lists += 1;
+    return [];
+  };
+  using world = startWork([], { clock: withMinutes(() => lists > 25), storeKeys });
+  await expect.poll(() => lists).toBe(26);
+  expect(world.measures).toHaveLength(3);
 });
 
 it("an image is in one pass at a time", async () => {

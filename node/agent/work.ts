@@ -18,6 +18,8 @@ const lookWorkers = 8;
 const busyMs = 20;
 /** Everything on the disk is looked at again: what was missed, and how much room there is. */
 const sweepMs = 60_000;
+/** Images are measured again so often: it takes a look at each of their files. */
+const measureMs = 600_000;
 /** A Pod that was captured waits for it. */
 const retries = { baseMs: 20, maxMs: 5_000, jitter: 0.2 };
 
@@ -29,7 +31,7 @@ export interface WorkParts {
 
 /** Gives each image to one worker at a time, whenever something about it may have changed. */
 export async function work(
-  agent: Pick<Agent, "pass">,
+  agent: Pick<Agent, "pass" | "measureStore">,
   { watching, doors, log }: WorkParts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -58,7 +60,12 @@ export async function work(
     ...{ name: "the captures of the node agent", queue: captures, workers: captureWorkers, onFailure },
     reconcile: lanes.capture,
   });
+  let measuredMs = Number.NEGATIVE_INFINITY;
   const addAll = async () => {
+    if (clock.ticksMs() - measuredMs >= measureMs) {
+      await agent.measureStore();
+      measuredMs = clock.ticksMs();
+    }
     for (const key of [...(await store.keys()), ...(await records.keys()), ...watching.keys()]) add(key);
   };
   const sweep = async () => {
@@ -68,7 +75,7 @@ export async function work(
       });
       // A disk that cannot be read for a moment must not end the captures in progress.
       await addAll().catch((error: unknown) => {
-        log.warn({ err: error }, "cannot list the memory images of this node; trying again in a minute");
+        log.warn({ err: error }, "cannot look at all memory images of this node; trying again in a minute");
       });
       await clock.sleep(sweepMs, signal);
     }

@@ -114,7 +114,7 @@ const heads = ["Metric", "Type", "Labels", "Meaning"];
 export async function metricsPage(): Promise<string> {
   const { controller, activator } = await registered();
   const agent = new Registry();
-  new AgentMetrics(agent, { frozen: () => 0, used: async () => 0 });
+  new AgentMetrics(agent, { frozen: () => 0, used: () => 0 });
   return page("Metrics", [
     "All programs also export the default metrics of prom-client (`process_*`, `nodejs_*`). Names that begin with `agent_sandbox_`, `sandbox_router_`, `controller_runtime_`, `workqueue_`, `rest_client_` and `leader_election_` are those of the ecosystem.",
     "## Controller",

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
+import { type ImageSize, ImageSizes } from "./image-sizes.ts";
 import { isUid } from "./records.ts";
 
 /** What must be true of a file of an image: its size, and its SHA-256 in hexadecimal digits. */
@@ -85,12 +86,15 @@ const outcomes: readonly unknown[] = ["restored", "refused", "failed"];
 
 /** The images of a node, and the shim's marks beside them. */
 export class ImageStore {
+  /** What the images take. */
+  readonly sizes: ImageSizes;
   readonly #files: Files;
   readonly #root: string;
 
   constructor(root: string, files: Files) {
     this.#root = root;
     this.#files = files;
+    this.sizes = new ImageSizes({ keys: () => this.keys(), measure: (key) => this.#measure(key) });
   }
 
   partOf(key: ImageKey): string {
@@ -101,6 +105,7 @@ export class ImageStore {
   async begin(key: ImageKey): Promise<string> {
     await this.#files.remove(this.partOf(key));
     await this.#files.makeFolder(this.partOf(key));
+    await this.sizes.change(key);
     return this.partOf(key);
   }
 
@@ -110,7 +115,11 @@ export class ImageStore {
 
   /** Makes a described part the image. */
   async complete(key: ImageKey): Promise<void> {
-    await this.#files.rename(this.partOf(key), this.#pathOf(key));
+    try {
+      await this.#files.rename(this.partOf(key), this.#pathOf(key));
+    } finally {
+      await this.sizes.change(key);
+    }
   }
 
   async read(key: ImageKey): Promise<OnDisk> {
@@ -134,10 +143,14 @@ export class ImageStore {
   /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
   async removeImage(key: ImageKey): Promise<void> {
     const names = await this.#namesOf(key);
-    if (names.includes(`${key.image}.part`)) await this.#files.remove(this.partOf(key));
-    if (names.includes(key.image)) {
-      await this.#files.rename(this.#pathOf(key), this.partOf(key));
-      await this.#files.remove(this.partOf(key));
+    try {
+      if (names.includes(`${key.image}.part`)) await this.#files.remove(this.partOf(key));
+      if (names.includes(key.image)) {
+        await this.#files.rename(this.#pathOf(key), this.partOf(key));
+        await this.#files.remove(this.partOf(key));
+      }
+    } finally {
+      await this.sizes.change(key);
     }
     await this.#removeEmptyFolders(key);
   }
@@ -179,12 +192,18 @@ export class ImageStore {
   /** What all images take, and what those of one namespace do. */
   async usedBytes(namespace = ""): Promise<{ readonly usedBytes: number; readonly namespaceBytes: number }> {
     let [usedBytes, namespaceBytes] = [0, 0];
-    for (const key of await this.keys()) {
-      const bytes = (await this.#bytesIn(this.#pathOf(key))) + (await this.partBytes(key));
+    for (const { bytes, key } of await this.sizes.all()) {
       usedBytes += bytes;
       if (key.namespace === namespace) namespaceBytes += bytes;
     }
     return { usedBytes, namespaceBytes };
+  }
+
+  async #measure(key: ImageKey): Promise<ImageSize> {
+    const names = await this.#namesOf(key);
+    const isPartial = names.includes(`${key.image}.part`);
+    const wholeBytes = names.includes(key.image) ? await this.#bytesIn(this.#pathOf(key)) : 0;
+    return { key, isPartial, bytes: wholeBytes + (isPartial ? await this.partBytes(key) : 0) };
   }
 
   /** What a capture has written. */

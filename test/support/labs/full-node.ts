@@ -70,11 +70,12 @@ export async function openNode(count: number, rooms: number, options: NodeOption
     maxNamespacePercent,
   };
   const registry = new Registry();
-  const metrics = new AgentMetrics(registry, { frozen: () => 0, used: async () => 0 });
+  const metrics = new AgentMetrics(registry, { frozen: () => 0, used: () => 0 });
   const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
   const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
   const pass = (index: number) => agent.pass(`${namespaceOf(index)}/guest${index}/g${index}`, neverAborted);
   const reads = vi.spyOn(doors.store, "read");
+  const sizes = vi.spyOn(files, "bytesOf");
   const opened = stack.move();
   return {
     ...{ lab, images, pass },
@@ -83,6 +84,12 @@ export async function openNode(count: number, rooms: number, options: NodeOption
       reads.mockClear();
       await passes();
       return [...new Set(reads.mock.calls.map(([{ image }]) => image))];
+    },
+    /** The files whose sizes are looked at during these passes. */
+    async sizesDuring(passes: () => Promise<unknown>) {
+      sizes.mockClear();
+      await passes();
+      return sizes.mock.calls.map(([path]) => path);
     },
     count,
     statusOf: (index: number) => images.get(`g${index}`)?.status,
@@ -100,6 +107,7 @@ export async function openNode(count: number, rooms: number, options: NodeOption
       const description = JSON.parse(readFileSync(`${folder}/image.json`, "utf8"));
       truncateSync(`${folder}/pages.img`, one + 16 * 1_048_576);
       writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes: one + 16 * 1_048_576 }));
+      doors.store.sizes.forget();
       const image = images.get(`g${index}`) ?? expect.unreachable();
       images.set(`g${index}`, { ...image, status: { ...image.status, capturedAt } });
       gone.add(pods[index]?.uid ?? "");

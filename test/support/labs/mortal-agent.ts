@@ -136,7 +136,7 @@ export function startLabAgent(lab: NodeLab, api: LabApi, options: LabAgentOption
   const registry = new Registry();
   const metrics = new AgentMetrics(registry, {
     frozen: () => agent.frozenPods(),
-    used: async () => (await doors.store.usedBytes()).usedBytes,
+    used: () => doors.store.sizes.knownBytes(),
   });
   const reports = life.of({ report: (...args: Parameters<LabApi["report"]>) => api.report(...args) }, ["report"]);
   const agent: Agent = new Agent({
