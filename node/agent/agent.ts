@@ -9,9 +9,10 @@ import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
 import { decide, holderEndsAfterMs, mayWaitForEver } from "./decide/decide.ts";
 import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
-import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf } from "./decide/refusal.ts";
+import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf, wantedOf } from "./decide/refusal.ts";
 import { isUsedUp, useOf } from "./decide/use.ts";
-import { chooseVictims, type Evictable, findEvictable } from "./evict.ts";
+import type { Evictable } from "./decide/victims.ts";
+import { chooseUnused, findEvictable } from "./evict.ts";
 import { observe } from "./observe.ts";
 import { Rooms } from "./rooms.ts";
 import { readKey, textOf } from "./store/image-key.ts";
@@ -111,6 +112,7 @@ export class Agent {
     const text = textOf(observed.key);
     // A Pod of a failed capture may still be written until it runs again.
     if (step === "capture" || step === "thaw") this.#rooms.promise(text, imageBytesOf(observed));
+    if (step === "capture") this.#rooms.take(imageBytesOf(observed));
     try {
       await apply(step, observed, this.#parts);
     } finally {
@@ -126,23 +128,25 @@ export class Agent {
     const { reason } =
       stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
     if (!roomReasons.includes(reason)) return false;
-    const { namespace } = observed.key;
-    const shortage = shortageOf(observed);
-    const victims = chooseVictims(
-      observed.evictable.filter(({ text }) => !this.#rooms.isGoing(text)),
-      {
-        namespace,
-        bytes: Math.max(shortage.store, shortage.disk) - this.#rooms.goingBytes(),
-        namespaceBytes: shortage.namespace - this.#rooms.goingBytes(namespace),
-      },
-    );
+    const victims = await this.#chooseVictims(observed);
     for (const { bytes, memoryImage, text } of victims ?? []) {
       await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });
       this.#rooms.goes(text, bytes);
+      if (memoryImage.metadata.namespace !== observed.key.namespace) this.#rooms.evict(bytes);
       this.#parts.metrics.evicted();
       this.#parts.log.info({ image: text, bytes, for: textOf(observed.key) }, "evicted a memory image");
     }
     return victims !== undefined;
+  }
+
+  async #chooseVictims(observed: Observed): Promise<readonly Evictable[] | undefined> {
+    const { doors, identity } = this.#parts;
+    const { namespace } = observed.key;
+    const going = { bytes: this.#rooms.goingBytes(), namespaceBytes: this.#rooms.goingBytes(namespace) };
+    const staying = observed.evictable.filter(({ text }) => !this.#rooms.isGoing(text));
+    const victims = await chooseUnused(staying, wantedOf(observed, going), doors.store);
+    await doors.storeFile.check(identity);
+    return victims;
   }
 
   async #conclude(observed: Observed): Promise<void> {

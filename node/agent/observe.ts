@@ -99,8 +99,8 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     hasPublicKeys: needsRoom && hasPublicKey(await files.read(publicKeysPath(storeRoot))),
     isCapturedElsewhere: other !== undefined,
     room: needsRoom
-      ? { ...(await store.usedBytes(key.namespace)), freeBytes: await files.freeBytes(storeRoot) }
-      : { usedBytes: 0, namespaceBytes: 0, freeBytes: Number.POSITIVE_INFINITY },
+      ? { ...(await store.usedBytes(key.namespace)), freeBytes: await files.freeBytes(storeRoot), untakenBytes: 0 }
+      : { usedBytes: 0, namespaceBytes: 0, freeBytes: Number.POSITIVE_INFINITY, untakenBytes: 0 },
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };

@@ -1,5 +1,7 @@
-import { expect, it } from "vitest";
+import { writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { openNode, passUntil } from "../../test/support/labs/full-node.ts";
+import { Files } from "./doors/files.ts";
 
 it("captures that begin together do not take the same room", async () => {
   await using node = await openNode(4, 1);
@@ -41,7 +43,7 @@ it("a preflight counts the room that other images may make, and takes none of it
   expect(node.statusOf(0)?.phase).toBe("Captured");
 });
 
-it("a pass looks at other images only if there is no room", async () => {
+it("a preflight reads no other image, and a capture without room only those that go", async () => {
   await using node = await openNode(3, 2);
   await node.putToSleep(0, "2026-01-01T00:00:00Z");
   const toPreflight = (index: number) => {
@@ -55,7 +57,58 @@ it("a pass looks at other images only if there is no room", async () => {
   node.images.set("g1", { ...one, spec: { ...one.spec, stage: "Capture" }, status: { phase: "Capturing" } });
   await node.putToSleep(1, "2026-01-02T00:00:00Z");
   toPreflight(2);
-  expect([...(await node.readDuring(() => node.pass(2)))].sort()).toEqual(["g0", "g1", "g2"]);
+  expect(await node.readDuring(() => node.pass(2))).toEqual(["g2"]);
+  const two = node.images.get("g2") ?? expect.unreachable();
+  node.images.set("g2", { ...two, spec: { ...two.spec, stage: "Capture" }, status: { phase: "Capturing" } });
+  expect([...(await node.readDuring(() => node.pass(2)))].sort()).toEqual(["g0", "g2"]);
+  expect(node.statusOf(0)).toMatchObject({ reason: "Evicted" });
+});
+
+it("an image that a Pod has used by what the disk says does not go, and the next one does", async () => {
+  await using node = await openNode(3, 2);
+  for (const index of [0, 1]) await node.putToSleep(index, `2026-01-0${index + 1}T00:00:00Z`);
+  writeFileSync(node.lab.path("images", "default", "guest0", "g0.json"), '{"pod":"p","outcome":"restoring"}');
+  await node.pass(2);
+  expect([0, 1].map((index) => node.statusOf(index)?.reason)).toEqual([undefined, "Evicted"]);
+});
+
+describe("a disk that anybody has filled with other files", () => {
+  /** Two images sleep on it, and a Pod of another namespace is to be captured. */
+  async function fill() {
+    const disk = { freeBytes: 2 ** 40 };
+    class FilledDisk extends Files {
+      override async freeBytes(): Promise<number> {
+        return disk.freeBytes;
+      }
+    }
+    const minFreeBytes = 2 ** 36;
+    const node = await openNode(3, 100, { files: new FilledDisk(), minFreeBytes, namespaces: ["a", "a", "b"] });
+    for (const index of [0, 1]) await node.putToSleep(index, `2026-01-0${index + 1}T00:00:00Z`, 2 ** 23);
+    const leave = (bytes: number) => {
+      disk.freeBytes = minFreeBytes + bytes;
+    };
+    return { node, leave };
+  }
+
+  it("costs no memory of other namespaces beyond the size of a capture: the capture fails", async () => {
+    const { node, leave } = await fill();
+    await using _node = node;
+    leave(-node.imageBytes);
+    await node.pass(2);
+    expect(node.statusOf(2)).toMatchObject({ phase: "Failed", reason: "DiskFull" });
+    expect([...(await node.whole())].sort()).toEqual(["g0", "g1"]);
+    expect(await node.evictions()).toBe("0");
+  });
+
+  it("costs no second image if the room of the first one is filled too", async () => {
+    const { node, leave } = await fill();
+    await using _node = node;
+    leave(0);
+    await passUntil(node, 2, "Failed");
+    expect(node.statusOf(2)).toMatchObject({ reason: "DiskFull" });
+    expect(await node.whole()).toEqual(["g1"]);
+    expect(await node.evictions()).toBe("1");
+  });
 });
 
 it("a preflight measures no image that sleeps again", async () => {

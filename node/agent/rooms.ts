@@ -5,6 +5,7 @@ import { readKey } from "./store/image-key.ts";
 export class Rooms {
   readonly #promised = new Map<string, number>();
   readonly #going = new Map<string, number>();
+  #untakenBytes = 0;
 
   /** The promises of now, for a look that takes a while. */
   promises(): ReadonlyMap<string, number> {
@@ -13,6 +14,19 @@ export class Rooms {
 
   promise(text: string, bytes: number): void {
     this.#promised.set(text, bytes);
+  }
+
+  /**
+   * A capture for which images of other namespaces go. They are whole, so they may be more than it needs. The rest is for later captures: if other
+   * files have taken it meanwhile, no more images go for them.
+   */
+  evict(ofOthersBytes: number): void {
+    this.#untakenBytes += ofOthersBytes;
+  }
+
+  /** A capture begins. */
+  take(bytes: number): void {
+    this.#untakenBytes = Math.max(0, this.#untakenBytes - bytes);
   }
 
   withdraw(text: string): void {
@@ -45,6 +59,7 @@ export class Rooms {
       usedBytes: room.usedBytes + promisedBytes,
       freeBytes: room.freeBytes - promisedBytes,
       namespaceBytes: room.namespaceBytes + sumOf(others, readKey(text).namespace),
+      untakenBytes: this.#untakenBytes,
     };
   }
 }

@@ -3,11 +3,11 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import { givenUpAnnotation } from "../../../api/rules/keys.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
-import type { Evictable } from "../evict.ts";
 import type { ImageKey } from "../store/image-key.ts";
 import type { OnDisk } from "../store/image-store.ts";
 import type { RecordsOfImage } from "../store/records.ts";
 import type { StoreIdentity } from "../store/store-file.ts";
+import type { Evictable } from "./victims.ts";
 
 /** What the disk has room for. */
 export interface Room {
@@ -15,6 +15,8 @@ export interface Room {
   readonly freeBytes: number;
   /** What the images of the same namespace take. */
   readonly namespaceBytes: number;
+  /** What evictions have freed of other namespaces than that of the capture, and no capture has taken since. */
+  readonly untakenBytes: number;
 }
 
 export interface StoreLimits {

@@ -1,7 +1,7 @@
 import { isDnsLabel } from "../../../api/rules/names.ts";
-import { bytesOf, ofNamespace } from "../evict.ts";
 import { isUid } from "../store/records.ts";
 import { isEnding, type Observed } from "./observed.ts";
+import { chooseVictims, type Wanted } from "./victims.ts";
 
 /** Why a Pod cannot be captured now, in one word: the values of a metric label. */
 export const refusalReasons = [
@@ -91,9 +91,11 @@ export interface Shortage {
   readonly disk: number;
   /** In the share of the namespace. Only images of that namespace help. */
   readonly namespace: number;
+  /** In the share of the namespace in the limit of the store alone. */
+  readonly namespaceOfStore: number;
 }
 
-const none: Shortage = { store: 0, disk: 0, namespace: 0 };
+const none: Shortage = { store: 0, disk: 0, namespace: 0, namespaceOfStore: 0 };
 
 /** None is below 0. Where no room was looked for, there is enough. */
 export function shortageOf(observed: Pick<Observed, "limits" | "room" | "memoryBytes">): Shortage {
@@ -103,33 +105,58 @@ export function shortageOf(observed: Pick<Observed, "limits" | "room" | "memoryB
   const { maxNamespacePercent, maxStoreBytes, minFreeBytes } = limits;
   const onDiskBytes = Math.max(0, room.usedBytes + room.freeBytes - minFreeBytes);
   const allBytes = maxStoreBytes > 0 ? Math.min(maxStoreBytes, onDiskBytes) : onDiskBytes;
-  const shareBytes = (allBytes * maxNamespacePercent) / 100;
+  const ofNamespace = maxNamespacePercent < 100 ? room.namespaceBytes + wantedBytes : 0;
+  const beyondShare = (bytes: number) => Math.max(0, Math.ceil(ofNamespace - (bytes * maxNamespacePercent) / 100));
   const store = maxStoreBytes > 0 ? room.usedBytes + wantedBytes - maxStoreBytes : 0;
   const disk = minFreeBytes - (room.freeBytes - wantedBytes);
-  const namespace = maxNamespacePercent < 100 ? Math.ceil(room.namespaceBytes + wantedBytes - shareBytes) : 0;
-  return { store: Math.max(store, 0), disk: Math.max(disk, 0), namespace: Math.max(namespace, 0) };
+  const namespaceOfStore = maxStoreBytes > 0 ? beyondShare(maxStoreBytes) : 0;
+  return { store: Math.max(store, 0), disk: Math.max(disk, 0), namespace: beyondShare(allBytes), namespaceOfStore };
 }
 
-export const isShort = ({ store, disk, namespace }: Shortage): boolean => store > 0 || disk > 0 || namespace > 0;
+/**
+ * What has to become free for the image of a Pod, beside what goes already, and what may go for it. Anybody can fill a disk with
+ * other files. So what the disk lacks costs no more memory of sandboxes than the image takes: images are replaced, and do not give way to files.
+ */
+export function wantedOf(observed: Observed, going = { bytes: 0, namespaceBytes: 0 }): Wanted {
+  const { store, disk, namespace, namespaceOfStore } = shortageOf(observed);
+  const imageBytes = imageBytesOf(observed);
+  const left = (bytes: number, of: number) => Math.max(0, bytes - of);
+  return {
+    namespace: observed.key.namespace,
+    bytes: left(Math.max(store, disk), going.bytes),
+    namespaceBytes: left(namespace, going.namespaceBytes),
+    most: {
+      bytes: Math.max(imageBytes, store),
+      ofOthersBytes: Math.max(imageBytes - observed.room.untakenBytes, store),
+      namespaceBytes: Math.max(imageBytes, namespaceOfStore),
+    },
+  };
+}
+
+export const isShort = ({ store, disk, namespace }: Pick<Shortage, "store" | "disk" | "namespace">): boolean =>
+  store > 0 || disk > 0 || namespace > 0;
 
 /** The preflight counts what other images may free. They go only for a capture. */
-function refusalOfRoom({ evictable, key, memoryImage, ...observed }: Observed): Refusal | undefined {
+function refusalOfRoom(observed: Observed): Refusal | undefined {
   if (observed.memoryBytes === undefined) {
     const message = "the agent cannot see how much memory the Pod has, or the Pod has too many open files";
     return { reason: "SizeUnknown", message };
   }
-  const spare = memoryImage?.spec.stage === "Capture" ? [] : evictable;
+  const spare = observed.memoryImage?.spec.stage === "Capture" ? [] : observed.evictable;
   const { store, disk, namespace } = shortageOf(observed);
-  if (store > bytesOf(spare)) {
+  const wanted = wantedOf(observed);
+  const isRoom = (bytes: number, namespaceBytes: number) =>
+    chooseVictims(spare, { ...wanted, bytes, namespaceBytes }) !== undefined;
+  if (!isRoom(store, 0)) {
     return { reason: "StoreFull", message: "the memory images of this node would take more than --max-store-bytes" };
   }
-  if (disk > bytesOf(spare)) {
+  if (!isRoom(disk, 0)) {
     return {
       reason: "DiskFull",
       message: "the disk of this node would have less left than --min-free-bytes and --min-free-percent ask for",
     };
   }
-  if (namespace > bytesOf(ofNamespace(spare, key.namespace))) {
+  if (!isRoom(0, namespace)) {
     return {
       reason: "NamespaceFull",
       message: "the memory images of this namespace would take more of this node than --max-namespace-percent",

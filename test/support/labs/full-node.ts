@@ -50,12 +50,13 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[], namespaceOf: (index: nu
 interface NodeOptions {
   readonly namespaces?: readonly string[];
   readonly maxNamespacePercent?: number;
+  readonly minFreeBytes?: number;
   readonly files?: Files;
 }
 
 /** A node that has room for so many images and a half. `namespaces`: of each Pod; the others are in `default`. */
 export async function openNode(count: number, rooms: number, options: NodeOptions = {}) {
-  const { namespaces = [], maxNamespacePercent = 100, files = new Files() } = options;
+  const { namespaces = [], maxNamespacePercent = 100, minFreeBytes = 0, files = new Files() } = options;
   await using stack = new AsyncDisposableStack();
   const lab = stack.use(new NodeLab());
   const namespaceOf = (index: number) => namespaces[index] ?? "default";
@@ -66,7 +67,7 @@ export async function openNode(count: number, rooms: number, options: NodeOption
   const one = (await doors.sandboxes.memoryBytesOf(first)) ?? expect.unreachable();
   const limits = {
     maxStoreBytes: Math.round((one + 16 * 1_048_576) * (rooms + 0.5)),
-    minFreeBytes: 0,
+    minFreeBytes,
     maxNamespacePercent,
   };
   const registry = new Registry();
@@ -99,14 +100,17 @@ export async function openNode(count: number, rooms: number, options: NodeOption
       const metadata = { ...stored, name: `guest${index}`, namespace: namespaceOf(index), uid, annotations };
       users.set(metadata.name, { metadata, spec: { containers: [] } });
     },
-    /** Captures a Pod, and has it deleted. Its image is as large as the limit expects. */
-    async putToSleep(index: number, capturedAt: string) {
+    /** What the limit expects of an image. */
+    imageBytes: one + 16 * 1_048_576,
+    /** Captures a Pod, and has it deleted. Its image is as large as the limit expects, or larger. */
+    async putToSleep(index: number, capturedAt: string, beyondBytes = 0) {
       await pass(index);
       await pass(index);
       const folder = lab.path("images", namespaceOf(index), `guest${index}`, `g${index}`);
       const description = JSON.parse(readFileSync(`${folder}/image.json`, "utf8"));
-      truncateSync(`${folder}/pages.img`, one + 16 * 1_048_576);
-      writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes: one + 16 * 1_048_576 }));
+      const bytes = one + 16 * 1_048_576 + beyondBytes;
+      truncateSync(`${folder}/pages.img`, bytes);
+      writeFileSync(`${folder}/image.json`, JSON.stringify({ ...description, bytes }));
       doors.store.sizes.forget();
       const image = images.get(`g${index}`) ?? expect.unreachable();
       images.set(`g${index}`, { ...image, status: { ...image.status, capturedAt } });

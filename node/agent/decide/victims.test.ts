@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { imageOf } from "../../../test/support/labs/node-lab.ts";
+import type { Observed, StoreLimits } from "./observed.ts";
+import { wantedOf } from "./refusal.ts";
+import { chooseVictims, type Evictable } from "./victims.ts";
+
+const gigabyte = 2 ** 30;
+const besidesMemoryBytes = 2 ** 24;
+
+/** An image of a gigabyte that is asleep. */
+function asleep(namespace: string, index: number): Evictable {
+  const { metadata, spec } = imageOf({ nodeName: "node-1", namespace: "default" }, `pod-${index}`);
+  const stored = {
+    uid: "u",
+    resourceVersion: "1",
+    creationTimestamp: "2026-01-01T00:00:00Z",
+    name: `g${index}`,
+    namespace,
+  };
+  return { memoryImage: { metadata: { ...metadata, ...stored }, spec }, text: `g${index}`, bytes: gigabyte };
+}
+
+const disk: StoreLimits = { maxStoreBytes: 0, minFreeBytes: 15 * gigabyte, maxNamespacePercent: 100 };
+
+interface Node {
+  readonly namespace?: string;
+  readonly limits?: StoreLimits;
+  /** What other files take of what must stay free. */
+  readonly filled?: number;
+  readonly own?: number;
+  readonly untaken?: number;
+}
+
+/** How many of 20 images of a gigabyte in the namespace `shop` go for a capture; undefined: none, and the capture fails. */
+function countVictims({ namespace = "other", limits = disk, filled = 0, own = 0.1, untaken = 0 }: Node) {
+  const bytes = (gigabytes: number) => Math.round(gigabytes * gigabyte);
+  const evictable = Array.from({ length: 20 }, (_, index) => asleep("shop", index));
+  const observed = {
+    key: { namespace, pod: "guest", image: "g" },
+    ...{ evictable, limits, memoryBytes: bytes(own) - besidesMemoryBytes },
+    room: {
+      usedBytes: bytes(20),
+      freeBytes: limits.minFreeBytes - bytes(filled),
+      namespaceBytes: namespace === "shop" ? bytes(20) : 0,
+      untakenBytes: bytes(untaken),
+    },
+  };
+  return chooseVictims(evictable, wantedOf(observed as unknown as Observed))?.length;
+}
+
+describe("what goes for a capture on a disk", () => {
+  it("is as much as the capture takes, counted up to whole images", () => {
+    expect(countVictims({})).toBe(1);
+    expect(countVictims({ own: 2.5 })).toBe(3);
+    expect(countVictims({ filled: -5 })).toBe(0);
+  });
+
+  it.each([1, 10, 15, 19, 19.6])("is nothing if other files take %s GB that were free", (filled) => {
+    expect(countVictims({ filled })).toBeUndefined();
+    expect(countVictims({ filled, namespace: "shop" }), "nor of its own namespace").toBeUndefined();
+  });
+
+  it("is less by what went for others and is not taken yet", () => {
+    expect(countVictims({ untaken: 0.9 })).toBeUndefined();
+    expect(countVictims({ own: 1, untaken: 0.9 })).toBe(1);
+    expect(countVictims({ namespace: "shop", untaken: 0.9 }), "its own images").toBe(1);
+  });
+
+  it("is no more of its own namespace if other files have made the share smaller", () => {
+    const limits = { ...disk, maxNamespacePercent: 50 };
+    expect(countVictims({ namespace: "shop", limits, filled: -1 })).toBeUndefined();
+    expect(countVictims({ namespace: "shop", limits, filled: -20 })).toBe(1);
+  });
+});
+
+it("a limit of the store that was lowered makes as many images go as are beyond it", () => {
+  const limits = { maxStoreBytes: 10 * gigabyte, minFreeBytes: 0, maxNamespacePercent: 100 };
+  expect(countVictims({ limits, filled: -50, untaken: 0.9 })).toBe(11);
+  const shared = { ...limits, maxNamespacePercent: 50 };
+  expect(countVictims({ limits: shared, filled: -50, namespace: "shop" })).toBe(16);
+});
