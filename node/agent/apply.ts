@@ -118,7 +118,7 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
   const writer = { promisedBytes: imageBytesOf(observed), writtenBytes: () => doors.store.partBytes(key) };
   using _writing = parts.writers.add(writer);
   const bounds = {
-    isToEnd: () => parts.writers.isToEnd(writer),
+    whyToEnd: () => parts.writers.whyToEnd(writer),
     limitMs: captureLimitMs(memoryImage, observed.askedForMs),
     ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
     isDeleted: () => isEnding(view.podByUid(podUID)),
@@ -156,7 +156,7 @@ async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: 
   const { doors, log, thaws } = parts;
   const thawing = { ...failed, isThawing: true };
   await doors.records.writeFailed(thawing);
-  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const { promise: lateAnswer, resolve } = Promise.withResolvers<"late">();
   using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
   const thawed = thaws.start(sandbox.id);
   const end = async () => {
@@ -167,10 +167,14 @@ async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: 
     await endSentry(sandbox, { ...observed, failed: thawing }, parts);
   };
   const disk = { storeRoot: parts.storeRoot, minFreeBytes: parts.limits.minFreeBytes };
-  void watchLateWrite(thawed, { ...doors, ...disk, end }).catch((error: unknown) => {
+  const late = {
+    promisedBytes: imageBytesOf(observed),
+    writtenBytes: () => doors.sandboxes.writtenBytesOf(sandbox, `/${textOf(key)}.part/`),
+  };
+  void watchLateWrite(thawed, { ...doors, ...disk, ...late, end }).catch((error: unknown) => {
     log.warn({ err: error, image: textOf(key) }, "cannot watch the disk while gVisor writes");
   });
-  const is = await Promise.race([late, thawed]);
+  const is = await Promise.race([lateAnswer, thawed]);
   if (is === "late") log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
   else log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
 }

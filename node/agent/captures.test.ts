@@ -4,6 +4,7 @@ import { image, openAgentWorld, ShiftedClock, sha256 } from "../../test/support/
 import { startLabAgent } from "../../test/support/labs/mortal-agent.ts";
 import { imageOf, sandboxUID, stateOf } from "../../test/support/labs/node-lab.ts";
 import { Files } from "./doors/files.ts";
+import { Processes } from "./doors/processes.ts";
 
 describe("a preflight", () => {
   it("says that a Pod in gVisor can be captured, and touches nothing", async () => {
@@ -191,10 +192,19 @@ describe("a capture", () => {
     await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
   });
 
-  it("that fills the disk ends with the sentry, which would go on to write", async () => {
+  it.each([
+    ["that fills the disk beyond its promise ends with the sentry, which would go on to write", 2 ** 40, /^Z?$/],
+    ["on a disk that others have filled ends, and its Pod goes on until SIGTERM", 0, /^[SRD]$/],
+  ])("%s", async (_, writtenBytes, state) => {
     class FillingFiles extends Files {
       override async freeBytes(): Promise<number> {
         return hasBegun() ? 1_000 : 2 ** 40;
+      }
+      override async list(path: string): Promise<readonly string[]> {
+        return path.endsWith(".part") ? ["pages.img"] : super.list(path);
+      }
+      override async bytesOf(path: string): Promise<number> {
+        return path.endsWith(".part/pages.img") ? writtenBytes : super.bytesOf(path);
       }
     }
     const limits = { maxStoreBytes: 0, minFreeBytes: 2_000, maxNamespacePercent: 100 };
@@ -204,16 +214,19 @@ describe("a capture", () => {
     await world.capture();
     expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "DiskFull" });
     expect(world.lab.files()).toEqual([]);
-    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(state), 5_000);
+    expect(world.lab.calls("resume")).toBe(writtenBytes > 0 ? 0 : 1);
   });
 
-  it("that has failed and is still written ends with the sentry if the disk gets full", async () => {
-    let isFull = false;
+  it("that has failed and is still written ends beyond its promise on a full disk", async () => {
+    const disk = { freeBytes: 2 ** 40, looks: 0, writtenBytes: 0 };
     class FillingFiles extends Files {
       override async freeBytes(): Promise<number> {
-        return isFull ? 1_000 : 2 ** 40;
+        disk.looks += 1;
+        return disk.freeBytes;
       }
     }
+    using _written = vi.spyOn(Processes.prototype, "openBytesOf").mockImplementation(async () => disk.writtenBytes);
     const limits = { maxStoreBytes: 0, minFreeBytes: 2_000, maxNamespacePercent: 100 };
     await using world = await openAgentWorld({ clock: new ShiftedClock(10_000), limits, files: new FillingFiles() });
     world.api.put(imageOf(world.lab, world.pod.uid, { timeoutSeconds: 30 }));
@@ -221,8 +234,11 @@ describe("a capture", () => {
     using _hang = world.lab.letFail("resume", "hangs");
     await world.capture();
     expect(world.api.image?.status).toMatchObject({ phase: "Failed" });
-    expect(stateOf(world.pod.sentry)).toBe("T");
-    isFull = true;
+    disk.freeBytes = 1_000;
+    const { looks } = disk;
+    await expect.poll(() => disk.looks, { timeout: 5_000 }).toBeGreaterThan(looks + 2);
+    expect(stateOf(world.pod.sentry), "others have filled the disk").toBe("T");
+    disk.writtenBytes = 2 ** 40;
     await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(/^Z?$/), 5_000);
   });
 

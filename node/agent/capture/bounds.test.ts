@@ -3,6 +3,7 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { Files } from "../doors/files.ts";
 import { Processes } from "../doors/processes.ts";
 import { Bounds, lookMs } from "./bounds.ts";
+import type { WhyToEnd } from "./writers.ts";
 
 class FullDisk extends Files {
   override async freeBytes(): Promise<number> {
@@ -11,10 +12,10 @@ class FullDisk extends Files {
 }
 
 /** A capture of 10 s on a disk that is full. */
-function openBounds(isToEnd: () => Promise<boolean>) {
+function openBounds(whyToEnd: () => Promise<WhyToEnd | undefined>) {
   const clock = new FakeClock();
   const order = { limitMs: 10_000, storeRoot: "/", minFreeBytes: 1, isDeleted: () => false, isGivenUp: () => false };
-  const bounds = new Bounds({ ...order, isToEnd }, { clock, files: new FullDisk(), processes: new Processes() });
+  const bounds = new Bounds({ ...order, whyToEnd }, { clock, files: new FullDisk(), processes: new Processes() });
   return { clock, bounds, [Symbol.dispose]: () => bounds[Symbol.dispose]() };
 }
 
@@ -34,7 +35,7 @@ describe("the bounds of a capture", () => {
   });
 
   it("leave no timer when the capture has ended", async () => {
-    const world = openBounds(async () => false);
+    const world = openBounds(async () => undefined);
     await world.clock.advance(lookMs);
     world.bounds[Symbol.dispose]();
     await world.clock.advance(0);

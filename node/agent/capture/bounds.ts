@@ -1,6 +1,7 @@
 import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Doors } from "../doors/doors.ts";
 import { CaptureFailed } from "./capture-failed.ts";
+import type { WhyToEnd } from "./writers.ts";
 
 export interface BoundsOrder {
   /** Milliseconds from the freeze to the whole image. */
@@ -12,8 +13,8 @@ export interface BoundsOrder {
   readonly isDeleted: () => boolean;
   /** Whether the controller waits no more. It ends any part of the work. */
   readonly isGivenUp: () => boolean;
-  /** Whether of all captures in progress this one ends if the disk is full. */
-  readonly isToEnd: () => Promise<boolean>;
+  /** Whether of all captures in progress this one ends if the disk is full, and why. */
+  readonly whyToEnd: () => Promise<WhyToEnd | undefined>;
 }
 
 /** How often the disk and the Pod are looked at. A fast disk takes 500 MB meanwhile. */
@@ -23,6 +24,8 @@ export const lookMs = 250;
 export class Bounds implements Disposable {
   /** The Pod may be about to stop. */
   isFreezing = true;
+  /** Whether it has ended because it has written more than it promised. */
+  isBeyond = false;
   readonly #order: BoundsOrder;
   readonly #doors: Pick<Doors, "clock" | "files" | "processes">;
   readonly #stop = new AbortController();
@@ -79,21 +82,23 @@ export class Bounds implements Disposable {
     const { clock } = this.#doors;
     while (!this.#over.signal.aborted && !this.signal.aborted) {
       await clock.sleep(Math.min(lookMs, this.#order.limitMs), this.#over.signal).catch(() => {});
-      if (!this.#over.signal.aborted) await this.#look().catch(() => this.#endFull());
+      if (!this.#over.signal.aborted) await this.#look().catch(() => this.#endFull("Other"));
     }
   }
 
   async #look(): Promise<void> {
-    const { isDeleted, isToEnd, minFreeBytes, storeRoot } = this.#order;
+    const { isDeleted, minFreeBytes, storeRoot, whyToEnd } = this.#order;
     if (this.isFreezing && isDeleted()) {
       this.#stop.abort(new CaptureFailed("FreezeFailed", "the Pod was deleted before it was frozen"));
     }
     this.#endGivenUp();
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
-    if (freeBytes < minFreeBytes && (await isToEnd())) this.#endFull();
+    const why = freeBytes < minFreeBytes ? await whyToEnd() : undefined;
+    if (why && !this.signal.aborted) this.#endFull(why);
   }
 
-  #endFull(): void {
+  #endFull(of: WhyToEnd): void {
+    this.isBeyond = of === "Beyond";
     const why = "the disk of this node has less left than --min-free-bytes and --min-free-percent ask for";
     this.#stop.abort(new CaptureFailed("DiskFull", why));
   }

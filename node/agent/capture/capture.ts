@@ -24,8 +24,9 @@ export interface CaptureOrder extends BoundsOrder {
  * Freezes a Pod and writes its memory to the disk. The Pod stays frozen. A tombstone comes before all else, and the name of
  * the image after all else: whatever ends the agent in between, what is on the disk says which of both was reached.
  *
- * A freeze that does not come to its end leaves a Pod of which nobody knows whether it runs, and a write that takes the disk goes on
- * in the sentry when runsc has ended. Both end with the sentry: the Pod is sealed, so it can only be deleted.
+ * A freeze that does not come to its end leaves a Pod of which nobody knows whether it runs, and a write that takes more than
+ * it promised goes on in the sentry when runsc has ended. Both end with the sentry: the Pod is sealed, so it can only be deleted. A Pod whose write
+ * keeps its promise on a disk that others have filled goes on, and gets SIGTERM.
  *
  * @throws CaptureFailed
  */
@@ -39,7 +40,7 @@ export async function capture(order: CaptureOrder, doors: Doors): Promise<Descri
     if (bounds.isFreezing && isCut(error)) await doors.sandboxes.end(sandbox);
     if (!bounds.signal.aborted) throw error;
     const failure = bounds.signal.reason as CaptureFailed;
-    if (bounds.isFreezing || failure.reason === "DiskFull") await doors.sandboxes.end(sandbox);
+    if (bounds.isFreezing || bounds.isBeyond) await doors.sandboxes.end(sandbox);
     throw failure;
   }
 }
