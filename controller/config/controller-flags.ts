@@ -46,7 +46,7 @@ export const controllerFlags = {
   "kube-api-burst": flag.integer(10, "number of calls that may come at once, before --kube-api-qps limits them"),
   "api-connections": flag.integer(
     1,
-    "the controller opens at most 32 times this many connections for calls to the API server; watches and the Lease have their own",
+    "the controller opens at most 32 times this many connections for calls of one namespace to the API server, and 8 times this many besides for those of others; watches and the Lease have their own",
   ),
   "separate-watch-connection": flag.boolean(
     false,
@@ -107,11 +107,11 @@ export const controllerFlags = {
   "sandbox-claim-concurrent-workers": flag.integer(50, "maximum number of SandboxClaims reconciled at the same time"),
   "sandbox-warm-pool-concurrent-workers": flag.integer(
     1,
-    "maximum number of SandboxWarmPools reconciled at the same time",
+    "maximum number of SandboxWarmPools reconciled at the same time; below 4, that of one namespace, and 4 are in all",
   ),
   "sandbox-template-concurrent-workers": flag.integer(
     1,
-    "maximum number of SandboxTemplates reconciled at the same time",
+    "maximum number of SandboxTemplates reconciled at the same time; below 4, that of one namespace, and 4 are in all",
   ),
   "sandbox-warm-pool-max-batch-size": flag.integer(
     300,

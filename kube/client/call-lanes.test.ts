@@ -9,7 +9,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 const nothing = new AbortController().signal;
 
 /** A client whose calls end on command, behind the lanes. */
-async function openLanes() {
+async function openLanes(atRest = { from: 3, to: 5 }) {
   const api = await openMemoryApi();
   const clock = new FakeClock();
   const underWay = new Map<string, PromiseWithResolvers<void>>();
@@ -19,7 +19,7 @@ async function openLanes() {
     await call.promise;
     underWay.delete(name);
   });
-  const lanes = new CallLanes({ clock, atRest: { from: 3, to: 5 }, inRush: { from: 1, to: 3 }, stepMs: 100 });
+  const lanes = new CallLanes({ clock, atRest, inRush: { from: 1, to: 3 }, stepMs: 100 });
   const caller =
     (lane: typeof client) =>
     (name: string, signal: AbortSignal = nothing, namespace = "default") =>
@@ -120,6 +120,20 @@ it("a low-priority call starts beside those of another namespace, not behind the
   await lanes.end("b");
   expect(await lanes.underWay()).toEqual(["c", "d", "other"]);
   for (const name of ["c", "d", "other", "e", "f", "g"]) await lanes.end(name);
+  await Promise.all(calls);
+});
+
+it("low-priority calls of one namespace that hang leave room for those of others, which start at once", async () => {
+  await using lanes = await openLanes({ from: 2, to: 8 });
+  const crowd = Array.from({ length: 20 }, (_, at) => `c${at}`);
+  const calls = crowd.map((name) => lanes.slowly(name));
+  await lanes.clock.advance(5_000);
+  expect(await lanes.underWay()).toEqual(crowd.slice(0, 8));
+  calls.push(lanes.slowly("other", nothing, "lab"));
+  expect(await lanes.underWay()).toEqual([...crowd.slice(0, 8), "other"]);
+  await lanes.end("other");
+  expect(await lanes.underWay()).toEqual(crowd.slice(0, 8));
+  for (const name of crowd) await lanes.end(name);
   await Promise.all(calls);
 });
 

@@ -1,15 +1,19 @@
 import { FairLine } from "../../lib/data/fair-line.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
+import { WorkerShares } from "../../lib/queues/worker-shares.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { KubeClient } from "./client.ts";
 
 /**
- * The number of concurrent calls: `from` at first, and one more for each step that the oldest has waited, up to `to`.
+ * The number of concurrent calls: `from` at first, and one more for each step that the oldest has waited, up to `to` for one namespace.
+ * Beyond that there is room for a quarter more, for other namespaces.
  */
 export interface Width {
   readonly from: number;
   readonly to: number;
 }
+
+const sparePart = 0.25;
 
 export interface CallLanesOptions {
   readonly clock: Clock;
@@ -31,8 +35,8 @@ interface Waiting {
  * Two priorities for calls to one API server. High-priority calls, which a client waits for, start at once.
  * Low-priority calls run a few at a time, and fewer while a high-priority call is in flight, so that a slow server
  * serves high-priority calls first. The number grows with the waiting time of the oldest call: otherwise a refill could
- * not keep up with a slow server. The namespaces take turns in low-priority calls, and in each the oldest call starts
- * first.
+ * not keep up with a slow server. The namespaces share the low-priority calls and take turns, and in each the oldest call starts
+ * first: calls of one namespace that hang delay none of another one.
  */
 export class CallLanes {
   readonly #clock: Clock;
@@ -42,12 +46,14 @@ export class CallLanes {
   readonly #mayCall: () => void;
   /** By namespace. */
   readonly #waiting = new FairLine<Waiting>();
+  /** By namespace, of the most low-priority calls at rest and in a rush. */
+  readonly #shares: { readonly atRest: WorkerShares; readonly inRush: WorkerShares };
   #atOnce = 0;
   #slow = 0;
   /** Set while calls wait: checks again after a step, because calls that never end free no place. */
   #recheckTimer: Timer | undefined;
 
-  // At most 24 of the 32 connections of a client: a quarter is left for high-priority calls.
+  // At most 24 of the 32 connections that one namespace has: a quarter is left for high-priority calls.
   constructor({
     clock,
     atRest = { from: 8, to: 24 },
@@ -59,6 +65,7 @@ export class CallLanes {
     this.#mayCall = mayCall;
     this.#atRest = atRest;
     this.#inRush = inRush;
+    this.#shares = { atRest: sharesOf(atRest), inRush: sharesOf(inRush) };
     this.#stepMs = stepMs;
   }
 
@@ -84,7 +91,7 @@ export class CallLanes {
         this.#mayCall();
         return await call();
       } finally {
-        this.#slow -= 1;
+        this.#end(namespace);
         this.#proceed();
       }
     });
@@ -94,14 +101,10 @@ export class CallLanes {
   async #turn(namespace: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     const sinceMs = this.#clock.ticksMs();
-    if (this.#waiting.size === 0 && this.#mayStart(sinceMs)) {
-      this.#slow += 1;
-      return;
-    }
     await new Promise<void>((resolve, reject) => {
       const start = () => {
         leaving[Symbol.dispose]();
-        this.#slow += 1;
+        this.#begin(namespace);
         resolve();
       };
       const waiting = { sinceMs, start };
@@ -110,18 +113,38 @@ export class CallLanes {
         reject(signal?.reason);
       });
       this.#waiting.add(namespace, waiting);
-      this.#recheckTimer ??= this.#clock.after(this.#stepMs, () => this.#recheck());
+      // Those that wait may all be of a namespace that has its share.
+      this.#proceed();
+      this.#recheckLater();
     });
   }
 
-  #recheck(): void {
-    this.#recheckTimer = undefined;
-    this.#proceed();
-    if (this.#waiting.size > 0) this.#recheckTimer = this.#clock.after(this.#stepMs, () => this.#recheck());
+  #begin(namespace: string): void {
+    this.#slow += 1;
+    for (const shares of Object.values(this.#shares)) shares.hold(namespace);
+  }
+
+  #end(namespace: string): void {
+    this.#slow -= 1;
+    for (const shares of Object.values(this.#shares)) shares.release(namespace);
+  }
+
+  #recheckLater(): void {
+    if (this.#waiting.size === 0) return;
+    this.#recheckTimer ??= this.#clock.after(this.#stepMs, () => {
+      this.#recheckTimer = undefined;
+      this.#proceed();
+      this.#recheckLater();
+    });
   }
 
   #proceed(): void {
-    while (this.#waiting.size > 0 && this.#mayStart(this.#oldestMs())) this.#waiting.take()?.start();
+    const shares = this.#atOnce === 0 ? this.#shares.atRest : this.#shares.inRush;
+    while (this.#waiting.size > 0 && this.#mayStart(this.#oldestMs())) {
+      const next = this.#waiting.take((namespace) => shares.mayHold(namespace));
+      if (!next) return;
+      next.start();
+    }
   }
 
   /** When the call came that has waited longest. */
@@ -134,9 +157,14 @@ export class CallLanes {
   #mayStart(sinceMs: number): boolean {
     const { from, to } = this.#atOnce === 0 ? this.#atRest : this.#inRush;
     const steps = Math.floor((this.#clock.ticksMs() - sinceMs) / this.#stepMs);
-    return this.#slow < Math.min(to, from + steps);
+    return this.#slow < Math.min(to + spareOf(to), from + steps);
   }
 }
+
+const spareOf = (to: number) => Math.floor(to * sparePart);
+
+/** One namespace gets `to` calls. */
+const sharesOf = ({ to }: Width) => new WorkerShares(to + spareOf(to), { shared: spareOf(to) });
 
 type Through = <R>(call: () => Promise<R>, namespace: string, signal: AbortSignal | undefined) => Promise<R>;
 

@@ -7,7 +7,8 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
 import type { KubeConnection } from "./connection.ts";
-import { type Call, HttpTransport } from "./http-transport.ts";
+import type { Call } from "./http-call.ts";
+import { HttpTransport } from "./http-transport.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { parseWatch } from "./watch-lines.ts";
 import { WatchSlices } from "./watch-slices.ts";
@@ -15,7 +16,10 @@ import { WatchSlices } from "./watch-slices.ts";
 export interface KubeClientOptions {
   readonly userAgent: string;
   readonly clock?: Clock;
-  /** Connections for plain calls; each watch has one of its own, and reviews have `reviewConnections`. */
+  /**
+   * Connections for plain calls of one namespace; a quarter more are there for those of others. Each watch has one of its own, and
+   * reviews have `reviewConnections`.
+   */
   readonly connections?: number;
   /** The rate limit of plain calls; absent: none. Calls that must never wait have a client of their own. */
   readonly rate?: Rate | undefined;
@@ -29,6 +33,11 @@ export interface KubeClientOptions {
 
 // Enough for a hundred workers, most of which wait for something else, without many handshakes at start.
 export const callConnections = 32;
+/**
+ * The part of that number that there is besides, for other namespaces than one whose calls hold all of it, as behind an admission webhook
+ * that does not answer. They are opened only then, or for many namespaces at once.
+ */
+const sparePart = 0.25;
 
 /**
  * A review lasts as long as the cluster's authenticator or authorizer takes, and a stranger's token causes one: no other call
@@ -51,10 +60,12 @@ export interface HttpClient extends KubeClient, AsyncDisposable {
 
 /** The client for a connection. Nothing is sent before the first call. */
 export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): HttpClient {
+  const { connections = callConnections } = options;
   const transport = new HttpTransport(connection, {
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
-    connections: options.connections ?? callConnections,
+    connections,
+    spareConnections: Math.floor(connections * sparePart),
     reviewConnections,
     rate: options.rate,
     turns: options.turns,

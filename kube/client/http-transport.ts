@@ -1,29 +1,14 @@
-import { type Dispatcher, Pool, errors as undiciErrors } from "undici";
-import type { Status } from "../../api/kinds/meta.ts";
-import { parseWithLongIntegers } from "../../lib/data/exact-json.ts";
+import { type Dispatcher, Pool } from "undici";
 import { abortable } from "../../lib/process/lifecycle.ts";
+import { type Place, SharedPlaces } from "../../lib/queues/shared-places.ts";
 import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeConnection, TlsMaterial } from "./connection.ts";
-import { AnswerTooLarge, ApiError, ApiUnreachable, NotEncodable, NotServed } from "./errors.ts";
+import { ApiUnreachable } from "./errors.ts";
+import { type Answer, type Call, encode, nameOf, read, toFailure, valueOf } from "./http-call.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
-
-export interface Call {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Including the query. */
-  readonly path: string;
-  /** Calls of different namespaces take turns; absent: a call of no namespace. */
-  readonly namespace?: string | undefined;
-  readonly body?: unknown;
-  /** Default: `application/json`. */
-  readonly contentType?: string;
-  /** A review of a token or of access. It waits for none but other reviews, and nothing else waits for it. */
-  readonly isReview?: boolean;
-  /** Called each time that the call is about to be sent, after all waits but that for a connection; throws if it may not be sent. */
-  readonly mayCall?: (() => void) | undefined;
-}
 
 /** Requests and responses as JSON. Only this interface classifies failures. */
 export interface Transport extends AsyncDisposable {
@@ -36,7 +21,10 @@ export interface Transport extends AsyncDisposable {
 export interface TransportOptions {
   readonly userAgent: string;
   readonly clock: Clock;
+  /** The most that calls of one namespace have. */
   readonly connections: number;
+  /** For calls of other namespaces, while one has all of `connections`. */
+  readonly spareConnections: number;
   /** For reviews, besides `connections`. */
   readonly reviewConnections: number;
   readonly metrics?: RequestMetrics | undefined;
@@ -48,7 +36,7 @@ export interface TransportOptions {
   readonly answerBytesMax?: number | undefined;
 }
 
-type Pools = Readonly<Record<"calls" | "reviews" | "streams", Pool>>;
+type Pools = Readonly<Record<"calls" | "spareCalls" | "reviews" | "streams", Pool>>;
 
 const never = new AbortController().signal;
 const callLimitMs = 30_000;
@@ -73,6 +61,8 @@ export class HttpTransport implements Transport {
   readonly #former = new Set<Pool>();
   #sentAt: ClockReading;
   readonly #permits: TokenBuckets | undefined;
+  /** One for each connection for calls. */
+  readonly #places: SharedPlaces;
 
   constructor(connection: KubeConnection, options: TransportOptions) {
     const { origin, pathname } = new URL(connection.server);
@@ -84,14 +74,19 @@ export class HttpTransport implements Transport {
     this.#connection = connection;
     this.#options = options;
     this.#prefix = pathname.replace(/\/$/, "");
+    const { connections, spareConnections, reviewConnections } = options;
     const limits = { bodyTimeout: callLimitMs, maxResponseSize: options.answerBytesMax ?? answerBytesMax };
+    this.#places = new SharedPlaces(connections + spareConnections, spareConnections);
     this.#openPools = () => {
-      const connect = { ...this.#tls, timeout: connectLimitMs };
+      const each = { ...shared, connect: { ...this.#tls, timeout: connectLimitMs } };
+      const calls = { ...each, ...limits };
       return {
-        calls: new Pool(origin, { ...shared, ...limits, connect, connections: options.connections }),
-        reviews: new Pool(origin, { ...shared, ...limits, connect, connections: options.reviewConnections }),
+        calls: new Pool(origin, { ...calls, connections }),
+        // Pools of their own: a pool opens a connection also for a call that comes just before another one is free.
+        spareCalls: new Pool(origin, { ...calls, connections: Math.max(spareConnections, 1) }),
+        reviews: new Pool(origin, { ...calls, connections: reviewConnections }),
         // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
-        streams: new Pool(origin, { ...shared, connect, bodyTimeout: 0 }),
+        streams: new Pool(origin, { ...each, bodyTimeout: 0 }),
       };
     };
     this.#tls = connection.tls;
@@ -110,14 +105,16 @@ export class HttpTransport implements Transport {
     });
     const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     either.throwIfAborted();
-    return await read(call, await this.#sendUntilNotBusy(call, either), { signal: either, turns: this.#options.turns });
+    const answer = await this.#askUntilNotBusy(call, either);
+    if (answer.text.length >= largeAnswer) await this.#options.turns?.rest(call.namespace);
+    return valueOf(call, answer);
   }
 
   async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
     signal.throwIfAborted();
     const call: Call = { method: "GET", path };
     const response = await this.#send("streams", call, signal);
-    if (response.statusCode >= 300) await read(call, response, { signal });
+    if (response.statusCode >= 300) valueOf(call, await read(call, response, signal));
     onOpen?.();
     try {
       yield* response.body;
@@ -135,13 +132,28 @@ export class HttpTransport implements Transport {
     if (waitMs > 0) await this.#options.clock.sleep(waitMs, signal);
   }
 
-  async #sendUntilNotBusy(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #askUntilNotBusy(call: Call, signal: AbortSignal): Promise<Answer> {
     for (let retries = 0; ; retries += 1) {
-      const response = await this.#send(call.isReview ? "reviews" : "calls", call, signal);
-      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
-      if (waitMs === undefined) return response;
-      await response.body.dump();
+      const answer = await this.#ask(call, signal);
+      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, answer) : undefined;
+      if (waitMs === undefined) return answer;
       await this.#options.clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #ask(call: Call, signal: AbortSignal): Promise<Answer> {
+    if (call.isReview) return await read(call, await this.#send("reviews", call, signal), signal);
+    using place = await this.#placeFor(call, signal);
+    return await read(call, await this.#send(place.isLast ? "spareCalls" : "calls", call, signal), signal);
+  }
+
+  /** A call has a connection until its response has been read: one that hangs keeps none from other namespaces. */
+  async #placeFor({ method, namespace = "" }: Call, signal: AbortSignal): Promise<Place> {
+    try {
+      return await this.#places.take(namespace, signal);
+    } catch (reason) {
+      this.#options.metrics?.unanswered(method);
+      throw reason;
     }
   }
 
@@ -205,62 +217,9 @@ export class HttpTransport implements Transport {
   }
 }
 
-function encode(call: Call): string | undefined {
-  try {
-    return JSON.stringify(call.body);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new NotEncodable(`${nameOf(call)}: the object cannot be encoded: ${why}`, { cause });
-  }
-}
-
 /** The server's `Retry-After` in milliseconds, if a retry is safe and not too late. */
-function busyWaitMs(call: Call, { statusCode, headers }: Dispatcher.ResponseData): number | undefined {
-  if (statusCode !== 429 || call.method === "POST") return undefined;
-  const seconds = Number(headers["retry-after"] ?? Number.NaN);
+function busyWaitMs(call: Call, { code, retryAfter }: Answer): number | undefined {
+  if (code !== 429 || call.method === "POST") return undefined;
+  const seconds = Number(retryAfter ?? Number.NaN);
   return seconds >= 0 && seconds * 1000 <= busyWaitMaxMs ? seconds * 1000 : undefined;
 }
-
-async function read(
-  call: Call,
-  response: Dispatcher.ResponseData,
-  { signal, turns }: { readonly signal: AbortSignal; readonly turns?: Turns | undefined },
-): Promise<unknown> {
-  const { statusCode: code, body } = response;
-  const text = await body.text().catch((cause: unknown) => {
-    throw toFailure(call, cause, signal);
-  });
-  if (text.length >= largeAnswer) await turns?.rest(call.namespace);
-  const answer = parseJson(text);
-  if (code >= 200 && code < 300 && answer !== undefined) return answer;
-  if (code >= 400 && isStatus(answer)) throw new ApiError(code, answer);
-  if (code === 404 && text.trim() === nothingThere)
-    throw new NotServed(`${nameOf(call)}: the API server serves no such kind`);
-  throw new ApiUnreachable(`${nameOf(call)}: response ${code} is not from an API server`);
-}
-
-/** The response of an API server to paths that it does not serve. */
-const nothingThere = "404 page not found";
-
-function parseJson(text: string): unknown {
-  try {
-    return parseWithLongIntegers(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const isStatus = (answer: unknown): answer is Status =>
-  typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "Status";
-
-function toFailure(call: Call, cause: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
-  if (cause instanceof ApiUnreachable) return cause;
-  if (cause instanceof undiciErrors.ResponseExceededMaxSizeError) {
-    return new AnswerTooLarge(`${nameOf(call)}: the response exceeds the size limit`, { cause });
-  }
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new ApiUnreachable(`${nameOf(call)}: ${why}`, { cause });
-}
-
-const nameOf = ({ method, path }: Call): string => `${method} ${path}`;

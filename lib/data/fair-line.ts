@@ -37,9 +37,13 @@ export class FairLine<T> {
     for (const items of this.#groups.values()) yield* headOf(items);
   }
 
-  /** Removes and returns the next item; undefined if none waits. */
-  take(): T | undefined {
+  /**
+   * Removes and returns the next item of the groups that may have one; undefined if none of them waits. A group that may have
+   * none keeps its turn.
+   */
+  take(mayTake: (group: string) => boolean = () => true): T | undefined {
     for (const [group, items] of this.#groups) {
+      if (!mayTake(group)) continue;
       for (const item of headOf(items)) {
         this.delete(group, item);
         // To the end of the queue of groups, if it has more.

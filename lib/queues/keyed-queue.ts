@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../time/clock.ts";
 import { type Backoff, backoffDelayMs } from "./backoff.ts";
 import { FailureCounts } from "./failure-counts.ts";
-import { FairKeys } from "./fair-keys.ts";
+import { FairKeys, groupOf } from "./fair-keys.ts";
 import { WorkerShares } from "./worker-shares.ts";
 
 /** Per-key retry after an error: 5 ms doubling to 1000 s, as in the ecosystem's own controllers. */
@@ -10,8 +10,11 @@ export const retryBackoff: Backoff = { baseMs: 5, maxMs: 1_000_000, jitter: 0.1 
 /** Selects low-priority keys, and limits the number of them in progress. */
 export interface Patience {
   readonly mayWait: (key: string) => boolean;
+  /** Of one namespace; there is room for a quarter more, for those of others. */
   readonly heldMax: number;
 }
+
+const sparePatientPart = 0.25;
 
 /** Selects keys with a shorter maximum retry delay, because a client waits for them. */
 export interface RetryCeiling {
@@ -31,6 +34,8 @@ export interface QueueOptions {
   readonly retries?: RetryCeiling | undefined;
   /** The number of workers, which namespaces share; absent: one namespace may have all of them. */
   readonly workers?: number | undefined;
+  /** The maximum of workers of one namespace; absent: none but its share. */
+  readonly workersOfGroup?: number | undefined;
 }
 
 /** Keys that have failed together for long do not return together. */
@@ -67,19 +72,24 @@ export class KeyedQueue {
   readonly #failures: FailureCounts;
   readonly #idleWorkers: ((key: string | undefined) => void)[] = [];
   readonly #shares: WorkerShares;
+  /** Of the low-priority keys in progress. */
+  readonly #patientShares: WorkerShares;
   #overtaken = 0;
   #closed = false;
 
   constructor(
     clock: Clock,
     backoff: Backoff = retryBackoff,
-    { patience, retries, workers = Number.POSITIVE_INFINITY }: QueueOptions = {},
+    { patience, retries, workers = Number.POSITIVE_INFINITY, workersOfGroup }: QueueOptions = {},
   ) {
     this.#clock = clock;
     this.#backoff = backoff;
     this.#patience = patience;
     this.#retries = retries;
-    this.#shares = new WorkerShares(workers);
+    this.#shares = new WorkerShares(workers, { maxOfGroup: workersOfGroup });
+    const patientMax = patience?.heldMax ?? 0;
+    const shared = Math.ceil(patientMax * sparePatientPart);
+    this.#patientShares = new WorkerShares(patientMax + shared, { shared, maxOfGroup: patientMax });
     this.#failures = new FailureCounts(retries?.groupOf ?? (() => ""));
   }
 
@@ -181,8 +191,8 @@ export class KeyedQueue {
   }
 
   done(key: string): void {
-    if (this.#held.delete(key)) this.#shares.release(key);
-    this.#heldPatient.delete(key);
+    if (this.#held.delete(key)) this.#shares.release(groupOf(key));
+    if (this.#heldPatient.delete(key)) this.#patientShares.release(groupOf(key));
     this.#keepFromBefore(key);
     if (this.#again.delete(key)) this.add(key);
     else this.#dispatch();
@@ -216,7 +226,7 @@ export class KeyedQueue {
       const key = this.#next();
       if (key === undefined) return;
       this.#held.add(key);
-      this.#shares.hold(key);
+      this.#shares.hold(groupOf(key));
       const before = this.#delayed.get(key);
       if (before) this.#fromBefore.set(key, before);
       this.#delayed.delete(key);
@@ -231,7 +241,7 @@ export class KeyedQueue {
   }
 
   #mayTakePatient(): boolean {
-    return this.#patient.size > 0 && this.#heldPatient.size < (this.#patience?.heldMax ?? 0);
+    return this.#patient.size > 0 && !this.#patientShares.isFull;
   }
 
   #nextReady(): string | undefined {
@@ -242,9 +252,10 @@ export class KeyedQueue {
 
   #nextPatient(): string | undefined {
     if (!this.#mayTakePatient()) return undefined;
-    const key = this.#patient.take((group) => this.#shares.mayHold(group));
+    const key = this.#patient.take((group) => this.#shares.mayHold(group) && this.#patientShares.mayHold(group));
     if (key === undefined) return undefined;
     this.#heldPatient.add(key);
+    this.#patientShares.hold(groupOf(key));
     this.#overtaken = 0;
     return key;
   }

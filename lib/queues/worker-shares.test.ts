@@ -55,6 +55,27 @@ describe("a namespace that fills a queue", () => {
     expect(of("crowd")).toBe(workers);
   });
 
+  it("leaves room for low-priority keys of another one, whatever number of its own hang", async () => {
+    const { fill, of, done } = atWork(100, { patience: { mayWait: () => true, heldMax: 50 } });
+    await fill("pool", 100);
+    expect(of("pool")).toBe(50);
+    await fill("lab", 3);
+    expect(of("lab")).toBe(3);
+    await done("lab/0");
+    await fill("lab", 1);
+    expect([of("lab"), of("pool")]).toEqual([3, 50]);
+  });
+
+  it("gets no more workers than one namespace may have, while others get theirs", async () => {
+    const { fill, of, done } = atWork(4, { workersOfGroup: 1 });
+    await fill("crowd", 10);
+    expect(of("crowd")).toBe(1);
+    await fill("lab", 1);
+    expect(of("lab")).toBe(1);
+    await done("crowd/0");
+    expect(of("crowd")).toBe(1);
+  });
+
   it("gets no more of them for its low-priority keys", async () => {
     const patience = { mayWait: (key: string) => key.startsWith("pool"), heldMax: 4 };
     const { fill, of } = atWork(8, { patience });

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Status } from "../../../api/kinds/meta.ts";
-import type { KubeClient } from "../../../kube/client/client.ts";
 import { connectionFor } from "../../../kube/client/connection.ts";
-import { createKubeClient, type KubeClientOptions } from "../../../kube/client/http-client.ts";
+import { createKubeClient, type HttpClient, type KubeClientOptions } from "../../../kube/client/http-client.ts";
 
 /** A request as a scripted server received it. */
 export interface Received {
@@ -53,7 +52,7 @@ export async function openScriptedServer(script: Script): Promise<ScriptedServer
 }
 
 export interface ScriptedApi extends ScriptedServer {
-  readonly client: KubeClient & AsyncDisposable;
+  readonly client: HttpClient;
 }
 
 /** A scripted server with a client. */
