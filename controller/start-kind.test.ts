@@ -58,3 +58,30 @@ it("tries again where anything else went wrong besides", async () => {
   expect(await attemptsWith((refusal) => new AggregateError([refusal, new Error("no answer")]))).toBeGreaterThan(3);
   expect(await attemptsWith(() => new AggregateError([]))).toBeGreaterThan(3);
 });
+
+it("reconciles other namespaces while the only pass that one may have hangs", async () => {
+  const clock = new FakeClock();
+  const begun: string[] = [];
+  const hanging = Promise.withResolvers<void>();
+  await using _kind = startKind({
+    name: "kind",
+    workers: 1,
+    sources: [
+      (enqueue) => {
+        for (const key of ["slow/a", "slow/b", "good/a", "good/b"]) enqueue(key);
+        return { [Symbol.dispose]() {} };
+      },
+    ],
+    async reconcile(key) {
+      begun.push(key);
+      if (key.startsWith("slow/")) await hanging.promise;
+      return {};
+    },
+    clock,
+    log: silentLogger,
+    metrics: createRuntimeMetrics(new Registry(), clock),
+  });
+  await vi.waitFor(() => expect(begun).toEqual(["slow/a", "good/a", "good/b"]), waiting);
+  hanging.resolve();
+  await vi.waitFor(() => expect(begun).toEqual(["slow/a", "good/a", "good/b", "slow/b"]), waiting);
+});

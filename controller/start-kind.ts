@@ -13,12 +13,16 @@ import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 /** 30 s: as long as a person or a connection waits. The longest retry delay of an object that somebody waits for. */
 const awaitedRetryMs = 30_000;
 
+/** With fewer workers, one namespace whose calls hang could hold all of them. */
+const workersMin = 4;
+
 /** Enqueues the keys to reconcile until it is disposed of. */
 export type Source = (enqueue: (key: string) => void) => Disposable;
 
 export interface KindOptions {
   /** The name of this controller in metrics and logs. */
   readonly name: string;
+  /** If these are fewer than four, there are four, of which one namespace has so many. */
   readonly workers: number;
   /** Low-priority keys; they occupy at most half of the workers. Absent: none. */
   readonly mayWait?: (key: string) => boolean;
@@ -66,13 +70,14 @@ const retriesMax = { groupOf: (key: string) => parseKey(key).namespace ?? "", pe
 
 /** Starts the controller of one kind: a queue that the sources fill, and workers that process it. */
 export function startKind(options: KindOptions): Running {
-  const { name, workers, sources, clock, metrics } = options;
+  const { name, sources, clock, metrics } = options;
+  const workers = Math.max(options.workers, workersMin);
   const log = options.log.child({ controller: name });
   const { mayWait, isAwaited = () => true } = options;
-  const patience = mayWait && { mayWait, heldMax: Math.ceil(workers / 2) };
+  const patience = mayWait && { mayWait, heldMax: Math.ceil(options.workers / 2) };
   const ceilingMs = (key: string) => (isAwaited(key) ? awaitedRetryMs : undefined);
   const retries = { ...retriesMax, ceilingMs };
-  const queue = new KeyedQueue(clock, retryBackoff, { patience, retries, workers });
+  const queue = new KeyedQueue(clock, retryBackoff, { patience, retries, workers, workersOfGroup: options.workers });
   const meter = metrics.ofController({ name, workers, queue });
   const enqueue = (key: string) => {
     meter.added(key);

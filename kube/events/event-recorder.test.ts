@@ -144,6 +144,23 @@ describe("an event recorder", () => {
     expect(api.received).toHaveLength(1);
   });
 
+  it("writes the events of other namespaces while a write in one hangs", async () => {
+    await using api = await openScriptedApi(({ path, body }, response) => {
+      if (!path.includes("/slow/")) answerJson(response, 201, body);
+    });
+    const clock = new FakeClock();
+    const recorder = openRecorder(api.client, clock);
+    const record = (namespace: string, name: string) =>
+      recorder.record({ ...newEvent, regarding: { kind: "Sandbox", metadata: { namespace, name } } });
+    for (const name of ["a", "b"]) record("slow", name);
+    for (const name of ["a", "b"]) record("good", name);
+    const written = (namespace: string) => api.received.filter(({ path }) => path.includes(`/${namespace}/`)).length;
+    await vi.waitFor(() => expect([written("good"), written("slow")]).toEqual([2, 1]), waiting);
+    const closed = recorder[Symbol.asyncDispose]();
+    await clock.advance(2_000);
+    await closed;
+  });
+
   it("treats its own existing event as written", async () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi(({ method }, response) =>

@@ -35,6 +35,8 @@ const repeatsGatherMs = 60_000;
 const attemptsMax = 5;
 const retryBackoff = { baseMs: 500, maxMs: 10_000, jitter: 0.2 };
 const flushLimitMs = 2_000;
+/** One namespace has one of them: a write that hangs delays no event of another one. */
+const workers = 4;
 
 /** Records `events.k8s.io/v1` events in the background. Disposing writes pending ones, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
@@ -44,14 +46,14 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     onDropped("backlog");
     onBacklog();
   });
-  const queue = new KeyedQueue(clock, retryBackoff);
+  const queue = new KeyedQueue(clock, retryBackoff, { workers, workersOfGroup: 1 });
   const flushed = Promise.withResolvers<void>();
   let closing = false;
 
-  const workers = startWorkers({
+  const writing = startWorkers({
     name: "the event recorder",
     queue,
-    workers: 1,
+    workers,
     async reconcile(key, signal) {
       try {
         // A first event and its repeats are two writes.
@@ -90,7 +92,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       const waiting = series.unwritten();
       for (const key of waiting) queue.add(key);
       if (waiting.length > 0) await flushed.promise;
-      await workers[Symbol.asyncDispose]();
+      await writing[Symbol.asyncDispose]();
     },
   };
 }
