@@ -44,7 +44,7 @@ export async function read(call: Call, response: Dispatcher.ResponseData, signal
 }
 
 /** The parsed response of success. @throws ApiError, NotServed or ApiUnreachable for every other one. */
-export function valueOf(call: Call, { code, text }: Answer): unknown {
+export function parsedValue(call: Call, { code, text }: Answer): unknown {
   const answer = parseJson(text);
   if (code >= 200 && code < 300 && answer !== undefined) return answer;
   if (code >= 400 && isStatus(answer)) throw new ApiError(code, answer);

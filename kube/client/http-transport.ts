@@ -7,7 +7,7 @@ import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-j
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeConnection, TlsMaterial } from "./connection.ts";
 import { ApiUnreachable } from "./errors.ts";
-import { type Answer, type Call, encode, nameOf, read, toFailure, valueOf } from "./http-call.ts";
+import { type Answer, type Call, encode, nameOf, parsedValue, read, toFailure } from "./http-call.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
 /** Requests and responses as JSON. Only this interface classifies failures. */
@@ -107,14 +107,14 @@ export class HttpTransport implements Transport {
     either.throwIfAborted();
     const answer = await this.#askUntilNotBusy(call, either);
     if (answer.text.length >= largeAnswer) await this.#options.turns?.rest(call.namespace);
-    return valueOf(call, answer);
+    return parsedValue(call, answer);
   }
 
   async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
     signal.throwIfAborted();
     const call: Call = { method: "GET", path };
     const response = await this.#send("streams", call, signal);
-    if (response.statusCode >= 300) valueOf(call, await read(call, response, signal));
+    if (response.statusCode >= 300) parsedValue(call, await read(call, response, signal));
     onOpen?.();
     try {
       yield* response.body;
