@@ -1,14 +1,16 @@
 import { expect, it } from "vitest";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
-import { createLogger } from "../../lib/log/log.ts";
+import { createLogger, silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { startClaims } from "./claims.ts";
 
 const broken = new ApiError(500, { apiVersion: "v1", kind: "Status", message: "conversion webhook failed" });
-const refused = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
+const refused = new ApiError(403, { apiVersion: "v1", kind: "Status", reason: "Forbidden" });
 
 /** The lookup of claims at an API server that fails these lists, on the test's clock, with the warnings that it logs. */
 async function given(fails: (limit: number | undefined) => boolean, failure: ApiError = broken) {
@@ -51,7 +53,7 @@ it("claims that cannot be listed are logged once a minute, and are settled once 
   await asTimePasses(lab.clock, () => expect(lab.claims.settled).toBe(true));
 });
 
-it("claims that the API server does not serve are asked for again every minute", async () => {
+it("claims that the activator may not list are asked for again every minute", async () => {
   let asked = 0;
   const count = () => {
     asked += 1;
@@ -64,4 +66,34 @@ it("claims that the API server does not serve are asked for again every minute",
   expect(asked).toBe(before);
   await lab.clock.advance(1);
   expect(asked).toBe(before + 1);
+});
+
+it("claims that the API server does not serve are settled at once, and asked for again after growing pauses", async () => {
+  const kinds = servedKinds().filter(({ type }) => type.plural !== sandboxClaimType.plural);
+  await using without = await openMemoryApi({ kinds });
+  await using served = await openMemoryApi();
+  let isServed = false;
+  const asked: number[] = [];
+  const clock = new FakeClock();
+  const client: KubeClient = {
+    ...served.client,
+    list: (type, options, signal) => {
+      asked.push(clock.ticksMs());
+      return (isServed ? served : without).client.list(type, options, signal);
+    },
+  };
+  await using claims = startClaims({ client, clock, log: silentLogger }, { sandbox: () => undefined });
+  const beganMs = clock.ticksMs();
+  for (const [at, pauseMs] of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000].entries()) {
+    await expect.poll(() => clock.pending).toBe(1); // the pause
+    expect(claims.settled).toBe(true);
+    expect(asked).toHaveLength(at + 1);
+    await clock.advance(pauseMs);
+  }
+  expect(asked.at(-1)).toBe(beganMs + 183_000);
+  await expect.poll(() => clock.pending).toBe(1);
+  isServed = true;
+  await clock.advance(60_000);
+  // The check, and the list of those that follow.
+  await expect.poll(() => asked.length).toBe(11);
 });

@@ -1,11 +1,11 @@
 import { keyFor, type Stored } from "../../api/kinds/meta.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
-import { ApiError } from "../../kube/client/errors.ts";
+import { ApiError, isKindMissing } from "../../kube/client/errors.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
-import type { Backoff } from "../../lib/queues/backoff.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { Cluster, ClusterOptions } from "./cluster.ts";
@@ -26,6 +26,8 @@ export interface Claims {
 
 // Without the kind, the API server is checked again, because it may be installed later; after a failed check, sooner.
 const absentRecheckMs = 60_000;
+// An API server that starts may serve it in a moment, so the first checks come sooner.
+const absences: Backoff = { baseMs: 1_000, maxMs: absentRecheckMs, jitter: 0 };
 /**
  * How long a replica that starts waits for claims, in milliseconds. Then it is ready without: host names that may be those of
  * claims are rejected, and everything else works.
@@ -51,6 +53,8 @@ class FollowedClaims implements Claims, Running {
   readonly #task: Running;
   #informer: Informer<SandboxClaim> | undefined;
   #settled = false;
+  /** Consecutive checks without the kind. */
+  #absent = 0;
 
   constructor(options: ClusterOptions, cluster: Pick<Cluster, "sandbox">) {
     this.#options = options;
@@ -112,13 +116,14 @@ class FollowedClaims implements Claims, Running {
     } catch (error) {
       signal.throwIfAborted();
       if (!isRefusal(error)) throw error;
+      this.#absent = isKindMissing(error) ? this.#absent + 1 : 0;
       if (!this.#settled)
         log.info(
-          { reason: error.reason },
-          "SandboxClaims cannot be listed, so the name of a claim does not lead to its sandbox; checking again every minute",
+          { reason: error instanceof ApiError ? error.reason : "NotServed" },
+          "SandboxClaims cannot be listed, so the name of a claim does not lead to its sandbox; checking again",
         );
       this.#settle();
-      return absentRecheckMs;
+      return this.#absent > 0 ? backoffDelayMs(this.#absent, absences) : absentRecheckMs;
     }
   }
 
@@ -129,5 +134,5 @@ class FollowedClaims implements Claims, Running {
 }
 
 /** The kind is absent, or not readable for the activator. */
-const isRefusal = (error: unknown): error is ApiError =>
-  error instanceof ApiError && (error.code === 403 || error.code === 404);
+const isRefusal = (error: unknown): boolean =>
+  isKindMissing(error) || (error instanceof ApiError && error.code === 403);

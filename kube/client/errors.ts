@@ -40,6 +40,12 @@ const hasReason = (reason: string, code: number) => (error: unknown) =>
   error instanceof ApiError && (error.reason === reason || (error.reason === "" && error.code === code));
 
 export const isNotFound = hasReason("NotFound", 404);
+/**
+ * A list or a watch failed because the API server does not serve the kind, at least not now: an API server that starts may serve it in a
+ * moment. Of objects this says nothing.
+ */
+export const isKindMissing = (error: unknown): boolean =>
+  error instanceof NotServed || (error instanceof ApiError && error.code === 404);
 /** For `catch`: an object that is not there is `undefined`. */
 export function undefinedIfNotFound(error: unknown): undefined {
   if (!isNotFound(error)) throw error;

@@ -6,7 +6,7 @@ import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import { piecesFromNow } from "../../lib/time/piece.ts";
 import type { KubeClient, Selection, WatchEvent, WatchReading } from "../client/client.ts";
-import { AnswerTooLarge, ApiError, ApiUnreachable, mayPass } from "../client/errors.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable, isKindMissing, mayPass } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
@@ -245,8 +245,8 @@ function needsList(error: unknown): boolean {
 }
 
 function sortOf(failure: unknown): Trouble["is"] {
+  if (isKindMissing(failure)) return "missing";
   if (failure instanceof AnswerTooLarge) return "refused";
   if (!(failure instanceof ApiError)) return "failed";
-  if (failure.code === 404) return "missing";
   return failure.code < 400 || mayPass(failure) ? "failed" : "refused";
 }

@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isNotFound, NotServed } from "../../kube/client/errors.ts";
+import { isKindMissing } from "../../kube/client/errors.ts";
 import { listEverything } from "../../kube/client/list-everything.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function listServed<T extends KubeObject>(
   try {
     return (await listEverything(client, type, { namespace }, signal)).items;
   } catch (error) {
-    if (isNotFound(error) || error instanceof NotServed) return undefined;
+    if (isKindMissing(error)) return undefined;
     throw error;
   }
 }
