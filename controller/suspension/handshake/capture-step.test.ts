@@ -97,3 +97,14 @@ it("without activators a Pod is captured without a seal, and deleted by this han
   expect(decide({ ...alone, capture: over })).toMatchObject({ do: "deletePod", podUid: "pod-1" });
   expect(decide({ ...alone, capture: { is: "none" } })).toEqual({ do: "nothing" });
 });
+
+it.each(["Running", "Suspended"] as const)(
+  "without activators nobody is asked about a sealed Pod, and it is captured or deleted at once: %s",
+  (operatingMode) => {
+    const step = (capture?: Capture) =>
+      decide({ hasActivators: false, ...(capture && { capture }) }, { operatingMode }, sealed);
+    expect(step()).toEqual({ do: "deletePod", podName: "nova", podUid: "pod-1", cut: 0, unasked: 0 });
+    expect(step(due)).toEqual({ do: "capture", image, cut: 0, unasked: 0 });
+    expect(step(underWay())).toMatchObject({ do: "wait", recheckAfterMs: 3_000 });
+  },
+);

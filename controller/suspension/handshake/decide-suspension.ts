@@ -189,7 +189,7 @@ function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
   // Without the seal, a Pod would remain that every activator has fenced.
   if (pod?.uid !== podUid) return podIsFresh ? { do: "unseal", podUid } : { do: "readPod", podName };
   if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
-  if (isPausedAnew(sandbox, sealed)) return seal(situation, pod, "Person");
+  if (situation.hasActivators !== false && isPausedAnew(sandbox, sealed)) return seal(situation, pod, "Person");
   return drain(situation, sealed);
 }
 
@@ -197,18 +197,17 @@ function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
 const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && sealed.cause !== "Person";
 
-function drain({ sandbox, round, sealedForMs, capture }: Situation, sealed: Seal): SuspensionStep {
-  const { podUid, podName } = sealed;
+function drain(situation: Situation, sealed: Seal): SuspensionStep {
+  const { sandbox, round, sealedForMs, capture } = situation;
+  const { podUid } = sealed;
   const isFrozen = capture && whileFrozen(capture, sealed, sandbox);
   if (isFrozen) return isFrozen;
+  // Activators are configured no longer: nobody is there to answer. One that still runs has fenced the Pod.
+  if (situation.hasActivators === false) return endOf(sealed, capture, { cut: 0, unasked: 0 });
   if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
   const { inFlight, ignored, unknown, unasked } = loadOf(round.replies, sealedForMs);
   const all = inFlight + ignored;
-  const load = { cut: all, unasked };
-  const end: SuspensionStep =
-    capture?.is === "due"
-      ? { do: "capture", image: capture.image, ...load }
-      : { do: "deletePod", podName, podUid, ...load };
+  const end = endOf(sealed, capture, { cut: all, unasked });
   if (all === 0 && !unknown) return end;
   const againMs = recountMs(sandbox, sealedForMs);
   const on = all > 0 ? `${all} in flight` : "an activator to answer";
@@ -219,6 +218,16 @@ function drain({ sandbox, round, sealedForMs, capture }: Situation, sealed: Seal
   if (leftMs <= 0) return end;
   return { do: "wait", on, recheckAfterMs: Math.min(leftMs, againMs) };
 }
+
+/** What the drain of a sealed Pod ends with. */
+const endOf = (
+  { podName, podUid }: Seal,
+  capture: Capture | undefined,
+  load: Pick<DeletePod, "cut" | "unasked">,
+): SuspensionStep =>
+  capture?.is === "due"
+    ? { do: "capture", image: capture.image, ...load }
+    : { do: "deletePod", podName, podUid, ...load };
 
 /** A capture begins when nothing is in flight any more, or when the drain has ended. So no activator is asked again. */
 function whileFrozen(
