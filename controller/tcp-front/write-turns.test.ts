@@ -87,3 +87,39 @@ it("lets nothing wait for ever while urgent writes go on", async () => {
   }
   expect([...granted].sort()).toEqual(["other/gone", "other/new"]);
 });
+
+it("leads slices away from a killed activator as fast while one tenant makes urgent changes without end", async () => {
+  const secondsWith = async (greedy: number) => {
+    const clock = new FakeClock();
+    const wrong = new Set<string>();
+    const ask = (key: string) => {
+      if (key.startsWith("greedy/")) while (turns.take(key, "first"));
+      else if (wrong.has(key) && turns.take(key, "removal")) wrong.delete(key);
+    };
+    const turns = new WriteTurns(200, clock, ask);
+    for (let at = 0; at < greedy; at += 1) ask(`greedy/${at}`);
+    for (let at = 0; at < 2_000; at += 1) wrong.add(`lab-${at % 20}/${at}`);
+    for (const key of [...wrong]) ask(key);
+    let seconds = 0;
+    for (; wrong.size > 0; seconds += 1) await clock.advance(1_000);
+    turns[Symbol.dispose]();
+    return seconds;
+  };
+  const alone = await secondsWith(0);
+  expect(await secondsWith(300)).toBeLessThanOrEqual(alone + 3);
+});
+
+it("calls a sandbox that leads nowhere before the turns of a thousand namespaces, and all keys of one in its turns", async () => {
+  const clock = new FakeClock();
+  const called: string[] = [];
+  const turns = new WriteTurns(200, clock, (key) => called.push(key));
+  for (let at = 0; at < 200; at += 1) turns.take(`early/${at}`, "first");
+  for (let at = 0; at < 1_000; at += 1) turns.take(`lab-${at}/a`, "refresh");
+  turns.take("new/a", "first");
+  turns.take("new/b", "refresh");
+  turns.take("new/gone", "removal");
+  await clock.advance(50);
+  expect(called.slice(0, 4)).toEqual(["new/a", "lab-0/a", "new/gone", "lab-1/a"]);
+  await clock.advance(10_000);
+  expect(called).toHaveLength(1_003);
+});
