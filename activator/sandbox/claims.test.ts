@@ -68,7 +68,7 @@ it("claims that the activator may not list are asked for again every minute", as
   expect(asked).toBe(before + 1);
 });
 
-it("claims that the API server does not serve are settled at once, and asked for again after growing pauses", async () => {
+it("claims that are not served are settled at once, and asked for again after growing pauses", async () => {
   const kinds = servedKinds().filter(({ type }) => type.plural !== sandboxClaimType.plural);
   await using without = await openMemoryApi({ kinds });
   await using served = await openMemoryApi();

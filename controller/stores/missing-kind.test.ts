@@ -71,7 +71,7 @@ it("a replica stands for election at once without a kind that is not served, and
   stop.abort();
 });
 
-it("a leader stays when a kind is no longer served, keeps its objects, and goes on once it is served again", async () => {
+it("a leader stays while a kind is not served, keeps its objects, and goes on once it is served again", async () => {
   await using world = await given(true);
   const { clock, health, templates } = world;
   await templates.synced;

@@ -109,7 +109,7 @@ it("leads slices away from a killed activator as fast while one tenant makes urg
   expect(await secondsWith(300)).toBeLessThanOrEqual(alone + 3);
 });
 
-it("calls a sandbox that leads nowhere before the turns of a thousand namespaces, and all keys of one in its turns", async () => {
+it("calls who leads nowhere before the turns of a thousand namespaces, and each other key in its turn", async () => {
   const clock = new FakeClock();
   const called: string[] = [];
   const turns = new WriteTurns(200, clock, (key) => called.push(key));

@@ -107,7 +107,8 @@ export class HttpTransport implements Transport {
     either.throwIfAborted();
     const answer = await this.#askUntilNotBusy(call, either);
     if (answer.text.length >= largeAnswer) await this.#options.turns?.rest(call.namespace);
-    return parsedValue(call, answer);
+    const value = parsedValue(call, answer);
+    return value;
   }
 
   async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
