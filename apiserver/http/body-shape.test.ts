@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../test/support/cpu-time.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { nestingMax } from "../json-values.ts";
-import { valuesMax } from "./body-shape.ts";
+import { refuseGrownValue, valuesMax } from "./body-shape.ts";
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 const empties = (count: number) => Array(count).fill("{}").join(",");
@@ -41,4 +42,11 @@ it("a JSON patch cannot nest values deeper than a body", async () => {
   ];
   const response = await send("PATCH", `${core}/b`, "application/json-patch+json", JSON.stringify(patch));
   expect(response.status).toBe(422);
+});
+
+it("what a patch makes is measured no further than its bound", () => {
+  const list: unknown[] = [];
+  list.length = 50_000_000;
+  const refuse = () => refuseGrownValue({ list }, {});
+  expect(cpuMs(() => expect(refuse).toThrow(expect.objectContaining({ code: 413 })))).toBeLessThan(200);
 });

@@ -26,9 +26,10 @@ export function refuseLargeValue<T>(value: T): T {
 
 /** The same for the result of a patch. An object that is too large already may stay as large. */
 export function refuseGrownValue<T>(value: T, before: unknown): T {
-  const size = measureValue(value, Number.POSITIVE_INFINITY);
+  const size = measureValue(value, valuesMax);
   if (size.parts <= valuesMax && size.nesting <= nestingMax) return value;
-  refuseLarger(size, measureValue(before, Number.POSITIVE_INFINITY));
+  const old = measureValue(before, Number.POSITIVE_INFINITY);
+  refuseLarger(measureValue(value, Math.max(valuesMax, old.parts)), old);
   return value;
 }
 

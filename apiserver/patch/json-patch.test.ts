@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../test/support/cpu-time.ts";
 import { StatusError } from "../status-errors.ts";
 import { jsonPatch } from "./json-patch.ts";
 
@@ -87,5 +88,81 @@ it("a JSON patch that moves too many items of a list is rejected, and one that a
   expect(() => jsonPatch({ list }, patchOf({ op: "remove", path: "/list/1" }))).toThrow("rejected our request");
   expect(jsonPatch({ list }, patchOf({ op: "add", path: "/list/-", value: 0 }))).toMatchObject({
     list: { length: 300_200 },
+  });
+});
+
+describe("the keys of a list", () => {
+  it("are its indexes, for each operation: no other key changes it", () => {
+    const others = ["length", "__proto__", "foo", "0x0", "01", "1e0", " 0", "", "-1", "3", "1.0"];
+    for (const key of others) {
+      const place = `/list/${key}`;
+      const all = [
+        { op: "add", path: place, value: 1 },
+        { op: "replace", path: place, value: 4_294_967_295 },
+        { op: "remove", path: place },
+        { op: "move", from: place, path: "/b" },
+        { op: "move", from: "/a", path: place },
+        { op: "copy", from: place, path: "/b" },
+        { op: "copy", from: "/a", path: place },
+        { op: "test", path: place, value: 2 },
+      ];
+      for (const operation of all) {
+        expect(() => jsonPatch({ a: 1, list: ["x", "y"] }, [operation]), JSON.stringify(operation)).toThrow(rejected);
+      }
+    }
+  });
+
+  it("have a dash for the end, where only a new item can be", () => {
+    expect(jsonPatch({ list: [1] }, [{ op: "add", path: "/list/-", value: 2 }])).toEqual({ list: [1, 2] });
+    for (const op of ["replace", "remove"]) {
+      expect(() => jsonPatch({ list: [1] }, [{ op, path: "/list/-", value: 2 }])).toThrow(rejected);
+    }
+  });
+});
+
+it("a JSON patch sets no prototype, but a key of that name", () => {
+  const patched = jsonPatch({ data: {} }, [
+    { op: "add", path: "/data/__proto__", value: { inherited: 1 } },
+    { op: "copy", from: "/data", path: "/copy" },
+    { op: "replace", path: "/copy/__proto__", value: "x" },
+  ]);
+  expect(JSON.stringify(patched)).toBe('{"data":{"__proto__":{"inherited":1}},"copy":{"__proto__":"x"}}');
+  expect((patched as { data: object }).data).not.toHaveProperty("inherited");
+});
+
+it("an operation does not change the values of its patch", () => {
+  const patch = [
+    { op: "add", path: "/a", value: { b: 1 } },
+    { op: "add", path: "/a/c", value: 2 },
+  ];
+  expect(jsonPatch({}, patch)).toEqual({ a: { b: 1, c: 2 } });
+  expect(patch[0]).toEqual({ op: "add", path: "/a", value: { b: 1 } });
+});
+
+describe("the moves of a JSON patch", () => {
+  const largeObject = { data: Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, ""])), o: {} };
+  const backAndForth = (first: string, second: string, count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      at % 2 === 0 ? { op: "move", from: first, path: second } : { op: "move", from: second, path: first },
+    );
+
+  it("take no longer for a large value", () => {
+    expect(cpuMs(() => jsonPatch(largeObject, backAndForth("/data", "/other", 10_000)))).toBeLessThan(3_000);
+  });
+
+  it("are rejected once too much was moved to a deeper place", () => {
+    const patch = backAndForth("/data", "/o/data", 10_000);
+    expect(cpuMs(() => expect(() => jsonPatch(largeObject, patch)).toThrow(rejected))).toBeLessThan(3_000);
+    expect(jsonPatch({ data: { a: 1 }, o: {} }, patch.slice(0, 2))).toEqual({ data: { a: 1 }, o: {} });
+  });
+
+  it("nest no value without end", () => {
+    const patch = Array.from({ length: 600 }, () => [
+      { op: "add", path: "/next", value: {} },
+      { op: "move", from: "/nest", path: "/next/nest" },
+      { op: "move", from: "/next", path: "/nest" },
+    ]);
+    expect(() => jsonPatch({ nest: {} }, patch.flat())).toThrow(rejected);
+    expect(jsonPatch({ nest: {} }, patch.slice(0, 10).flat())).toHaveProperty(["nest", "nest"]);
   });
 });

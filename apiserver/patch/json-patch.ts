@@ -1,16 +1,35 @@
-import { applyPatch, type Operation, Pointer } from "rfc6902";
 import { measureValue } from "../../lib/data/json-parts.ts";
 import { isJsonObject, nestingMax, sameJson } from "../json-values.ts";
 import { badRequest, rejectedRequest, StatusError } from "../status-errors.ts";
+import {
+  addAt,
+  isPointer,
+  itemsBehind,
+  type Keys,
+  keysOf,
+  type Place,
+  placeAt,
+  removeAt,
+  replaceAt,
+  valueAt,
+} from "./json-pointer.ts";
 
 // kube-apiserver's own limits.
 const operationsMax = 10_000;
 const copiedBytesMax = 3 * 1024 * 1024;
 /** An item that is added to a list or removed from it moves those behind it. This many take some tenths of a second. */
 const movedItemsMax = 30_000_000;
-const operations: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
+/** A value that moves to a deeper place is measured. The measure of one part takes as long as this many items that move. */
+const itemsPerMeasuredPart = 100;
 
-type Change = Exclude<Operation, { op: "test" | "copy" | "move" }>;
+const kinds = ["add", "remove", "replace", "move", "copy", "test"] as const;
+
+interface Operation {
+  readonly op: (typeof kinds)[number];
+  readonly path: string;
+  readonly from: string;
+  readonly value: unknown;
+}
 
 /**
  * RFC 6902. The target is not modified.
@@ -24,94 +43,89 @@ export function jsonPatch(target: unknown, patch: unknown): unknown {
     const message = `The allowed maximum operations in a JSON patch is ${operationsMax}, got ${patch.length}`;
     throw new StatusError(413, "RequestEntityTooLarge", message);
   }
-  if (!patch.every(isOperation)) throw rejectedRequest();
-  const patched: unknown = structuredClone(target);
-  let [copiedBytes, movedItems] = [0, 0];
-  for (const operation of patch) {
+  const operations = patch.map(readOperation);
+  const patching = new Patching(target);
+  for (const operation of operations) if (!patching.apply(operation)) throw rejectedRequest();
+  return patching.document;
+}
+
+/** A document that operations change one by one, and what they have cost. */
+class Patching {
+  readonly document: unknown;
+  #copiedBytes = 0;
+  #movedItems = 0;
+
+  constructor(target: unknown) {
+    this.document = structuredClone(target);
+  }
+
+  /** Returns false if the operation is impossible or too much. */
+  apply({ op, path, from, value }: Operation): boolean {
+    const keys = keysOf(path);
+    // Functions that follow the document level by level would leave the call stack.
+    if (keys.length > nestingMax) return false;
+    if (op === "test") return this.#isEqual(keys, value);
+    const place = placeAt(this.document, keys);
+    if (!place) return false;
+    if (op === "remove") return this.#moves(place) && removeAt(place);
+    if (op === "copy") return this.#copy(from, place, keys.length);
+    if (op === "move") return this.#move(from, path);
+    // A value of the patch is not part of the document: later operations must not change the patch.
+    if (op === "replace") return replaceAt(place, structuredClone(value));
+    return this.#moves(place) && addAt(place, structuredClone(value));
+  }
+
+  /** kube-apiserver takes an absent value for null, but not below an absent object. */
+  #isEqual(keys: Keys, value: unknown): boolean {
+    const place = placeAt(this.document, keys);
+    const isReachable = !place || (typeof place.holder === "object" && place.holder !== null);
+    return isReachable && sameJson(valueAt(this.document, keys) ?? null, value);
+  }
+
+  #copy(from: string, place: Place, depth: number): boolean {
+    const value = valueAt(this.document, keysOf(from));
+    if (value === undefined) return false;
     // A few copies could double a value until it fills the memory.
-    if (operation.op === "copy") copiedBytes += bytesOf(valueAt(patched, operation.from));
-    movedItems +=
-      movedBy(patched, operation) +
-      (operation.op === "move" ? measureValue(valueAt(patched, operation.from), movedItemsMax).parts : 0);
-    const isTooMuch = copiedBytes > copiedBytesMax || movedItems > movedItemsMax || isTooDeep(patched, operation);
-    if (isTooMuch || !isApplied(patched, operation)) throw rejectedRequest();
+    this.#copiedBytes += Buffer.byteLength(JSON.stringify(value));
+    if (this.#copiedBytes > copiedBytesMax || !this.#moves(place)) return false;
+    return isShallow(value, depth) && addAt(place, structuredClone(value));
   }
-  return patched;
-}
 
-/** Whether a value would end up so deep that functions which follow it level by level leave the call stack. A few moves could nest it without end. */
-function isTooDeep(document: unknown, operation: Operation): boolean {
-  const { op, path } = operation;
-  const value = op === "copy" || op === "move" ? valueAt(document, operation.from) : undefined;
-  return tokensOf(path).length + measureValue(value, Number.POSITIVE_INFINITY).nesting > nestingMax;
-}
-
-/** The items of lists that move when an item before them is added or removed, at most. */
-function movedBy(document: unknown, operation: Operation): number {
-  const { op, path } = operation;
-  if (op === "test" || op === "replace") return 0;
-  const paths = (op === "move" ? [operation.from, path] : [path]).filter((each) => !each.endsWith("/-"));
-  const holders = paths.map((each) => own(document, tokensOf(each).slice(0, -1)));
-  return holders.reduce<number>((sum, holder) => sum + (Array.isArray(holder) ? holder.length : 0), 0);
-}
-
-/** Applies one operation in place. Returns whether that was possible. */
-function isApplied(document: unknown, operation: Operation): boolean {
-  const { op, path } = operation;
-  if (op === "test") return isEqual(document, operation);
-  if (op !== "copy" && op !== "move") return isChanged(document, operation);
-  const value = valueAt(document, operation.from);
-  if (value === undefined) return false;
-  if (op === "move" && path.startsWith(`${operation.from}/`)) return false;
-  if (op === "move" && !isChanged(document, { op: "remove", path: operation.from })) return false;
-  return isChanged(document, { op: "add", path, value });
-}
-
-/**
- * kube-apiserver takes an absent value for null, but not below an absent object. The library searches for the shortest
- * difference: for two lists of 1,000 numbers that takes minutes and gigabytes.
- */
-function isEqual(document: unknown, { path, value }: { readonly path: string; readonly value?: unknown }): boolean {
-  const isReachable = path === "" || isHolder(own(document, tokensOf(path).slice(0, -1)));
-  return isReachable && sameJson(valueAt(document, path) ?? null, value ?? null);
-}
-
-/** The library gets only the last key: on its way to an object it would follow inherited properties. */
-function isChanged(document: unknown, operation: Change): boolean {
-  const tokens = tokensOf(operation.path);
-  const key = tokens.at(-1);
-  const holder = own(document, tokens.slice(0, -1));
-  if (key === undefined || !isHolder(holder)) return false;
-  const isPresent = own(holder, [key]) !== undefined;
-  if (operation.op === "remove" && !isPresent) return false;
-  // Like kube-apiserver, which replaces an absent field, too.
-  const addsIt = operation.op === "replace" && !isPresent && !Array.isArray(holder);
-  const change: Change = addsIt ? { ...operation, op: "add" } : operation;
-  return applyPatch(holder, [{ ...change, path: new Pointer(["", key]).toString() }])[0] === null;
-}
-
-const valueAt = (document: unknown, path: string): unknown => own(document, tokensOf(path));
-
-const tokensOf = (path: string): readonly string[] => Pointer.fromJSON(path).tokens.slice(1);
-
-const isHolder = (value: unknown): value is object => typeof value === "object" && value !== null;
-
-/** Follows the keys through own properties only; undefined if one is absent. */
-function own(document: unknown, keys: readonly string[]): unknown {
-  let value = document;
-  for (const key of keys) {
-    if (!isHolder(value) || (Array.isArray(value) && key === "length")) return undefined;
-    value = Object.getOwnPropertyDescriptor(value, key)?.value;
+  /** The value itself moves: a copy of it would cost as much as all its parts. */
+  #move(from: string, path: string): boolean {
+    const [fromKeys, keys] = [keysOf(from), keysOf(path)];
+    const source = placeAt(this.document, fromKeys);
+    const value = valueAt(this.document, fromKeys);
+    if (!source || value === undefined || path.startsWith(`${from}/`)) return false;
+    if (keys.length > fromKeys.length) {
+      // A few moves could nest the value without end.
+      const { parts, nesting } = measureValue(value, movedItemsMax);
+      this.#movedItems += itemsPerMeasuredPart * parts;
+      if (keys.length + nesting > nestingMax) return false;
+    }
+    if (!this.#moves(source) || !removeAt(source)) return false;
+    // Only now: the removal can change which item of a list the path names.
+    const target = placeAt(this.document, keys);
+    return target !== undefined && this.#moves(target) && addAt(target, value);
   }
-  return value;
+
+  /** Counts the items of a list that move when one is added or removed. Returns false once there were too many. */
+  #moves(place: Place): boolean {
+    this.#movedItems += itemsBehind(place);
+    return this.#movedItems <= movedItemsMax;
+  }
 }
 
-const bytesOf = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
+const isShallow = (value: unknown, depth: number): boolean =>
+  depth + measureValue(value, Number.POSITIVE_INFINITY).nesting <= nestingMax;
 
-function isOperation(value: unknown): value is Operation {
-  if (!isJsonObject(value) || !operations.has(value["op"])) return false;
-  const isFromNeeded = value["op"] === "copy" || value["op"] === "move";
-  return isPointer(value["path"]) && (!isFromNeeded || isPointer(value["from"]));
+function readOperation(value: unknown): Operation {
+  if (!isJsonObject(value)) throw rejectedRequest();
+  const { path, from = "" } = value;
+  const op = kinds.find((kind) => kind === value["op"]);
+  const isFromNeeded = op === "copy" || op === "move";
+  if (!op || !isPointer(path) || !isPointer(from) || (isFromNeeded && value["from"] === undefined)) {
+    throw rejectedRequest();
+  }
+  return { op, path, from, value: value["value"] ?? null };
 }
-
-const isPointer = (value: unknown): boolean => typeof value === "string" && (value === "" || value.startsWith("/"));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { measureJson } from "./json-parts.ts";
+import { measureJson, measureValue } from "./json-parts.ts";
 
 const count = (text: string) => measureJson(Buffer.from(text)).parts;
 
@@ -51,4 +51,11 @@ it.each([
   ["]]]]", 0],
 ])("the nesting of %s is %i", (text, nesting) => {
   expect(measureJson(Buffer.from(text)).nesting).toBe(nesting);
+});
+
+it("the measure of a value stops beyond the bound, and counts the holes of a list without a look at each", () => {
+  const holes: unknown[] = [];
+  holes.length = 4_294_967_295;
+  expect(measureValue({ holes }, 1_000).parts).toBe(4_294_967_296);
+  expect(measureValue({ a: [1, 2], b: {} }, 1_000)).toEqual({ parts: 5, nesting: 2 });
 });

@@ -101,6 +101,15 @@ export function describePatching(where: string, open: OpenContractApi): void {
       }
     });
 
+    it("takes no other key of a list in a JSON patch than an index", async () => {
+      await using a = await openWithConfigMap(open);
+      const list = { op: "add", path: "/metadata/finalizers", value: ["x.dev/a"] };
+      for (const key of ["length", "-", "foo", "0x0", "__proto__", "1"]) {
+        const operation = { op: "replace", path: `/metadata/finalizers/${key}`, value: 4_294_967_295 };
+        expect({ key, code: (await a.patch(json, [list, operation])).code }).toEqual({ key, code: 422 });
+      }
+    });
+
     it("merges the lists of built-in kinds by their keys", async () => {
       await using api = await open();
       const patch = await withPod(api);
