@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { resetSocket } from "./reset-socket.ts";
 import { type Adoption, adoptAccepted, commonBuffer, plainAcceptedSocket, type SocketReader } from "./wire-socket.ts";
 
 const broken = new Error("a reader is broken");
@@ -47,4 +48,22 @@ describe.each<Adoption>(["handle", "events"])("a reader that is fed by %s", (by)
     expect(await reported.promise).toEqual(["socket", broken]);
     await closed;
   });
+});
+
+it.each<Adoption>(["handle", "events"])("no reader for an adopted connection, fed by %s, ends it", async (by) => {
+  const accepted = Promise.withResolvers<unknown>();
+  const server = createServer(plainAcceptedSocket, (socket) => {
+    try {
+      adoptAccepted(socket, fail, by);
+    } catch (error) {
+      accepted.resolve(error);
+      resetSocket(socket);
+    }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {});
+  const closed = new Promise((resolve) => client.once("close", resolve));
+  expect(await accepted.promise).toBe(broken);
+  await closed;
+  server.close();
 });

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer as createPlainServer, connect as plainConnect, type Socket } from "node:net";
+import { type AddressInfo, createServer as createPlainServer, connect as plainConnect, Socket } from "node:net";
 import { connect, createServer } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
@@ -39,6 +39,13 @@ describe("a reset", () => {
     const { port } = server.address() as AddressInfo;
     expect(await seenEnd(connect({ port, host: "127.0.0.1", ca: authority.certificate }))).toBe("ECONNRESET");
     server.close();
+  });
+
+  it("of a socket without a connection closes it, and is no error", async () => {
+    const socket = new Socket();
+    const closed = once(socket, "close");
+    resetSocket(socket);
+    await closed; // an error would come before
   });
 
   it("closes a connection whose end is being sent, which the system refuses to reset", async () => {

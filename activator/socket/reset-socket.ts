@@ -8,7 +8,7 @@ import { tcpSocketOf } from "../../lib/net/tcp-socket.ts";
  */
 export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;
-  if (!isSendingItsEnd(socket)) resetTcp(tcpSocketOf(socket));
+  if (!isSendingItsEnd(socket) && !hasLostItsHandle(socket)) resetTcp(tcpSocketOf(socket));
   socket.destroy();
 }
 
@@ -19,6 +19,9 @@ function resetTcp(socket: Socket): void {
     // The handle is not TCP.
   }
 }
+
+/** Another socket owns the connection, or there is none. For Node, a reset would then be an error of this one, and nobody listens. */
+const hasLostItsHandle = (socket: Socket): boolean => "_handle" in socket && !socket._handle;
 
 /**
  * Everything was written, and the end is being sent. libuv refuses a reset at that moment, and Node (24.21) then never emits

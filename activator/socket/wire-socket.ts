@@ -89,8 +89,14 @@ export function adoptAccepted(
   first: Buffer = commonBuffer,
 ): WireSocket {
   const socket = by === "handle" ? wrapHandle(accepted, first) : feedFromEvents(accepted);
-  socket.reader = readerOf(socket);
-  socket.readOn();
+  try {
+    socket.reader = readerOf(socket);
+    socket.readOn();
+  } catch (error) {
+    // The accepted socket has no connection any more, so its owner cannot end it.
+    socket.reset();
+    throw error;
+  }
   return socket;
 }
 

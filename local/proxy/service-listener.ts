@@ -41,7 +41,11 @@ export class ProxiedConnections implements Disposable {
     this.#open.add(near);
     near.once("close", () => this.#open.delete(near));
     this.#limitConnect(outgoing);
-    outgoing.connect({ host, port });
+    try {
+      outgoing.connect({ host, port });
+    } catch (cause) {
+      outgoing.destroy(new Error(`cannot connect to ${host}:${port}`, { cause }));
+    }
     relay(near, outgoing, this.#loans);
   }
 

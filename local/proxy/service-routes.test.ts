@@ -72,3 +72,11 @@ it.each<[string, Service, readonly EndpointSlice[]]>([
 ])("a Service with %s has no route", (_case, service, slices) => {
   expect(routesOf(service, slices)).toEqual([]);
 });
+
+it.each([65_536, -1, 0, 1.5, 99_999_999])("an endpoint with the port %d is not used", (port) => {
+  expect(targetsOf(slice([at("127.0.0.2")], [{ port }]))).toEqual([]);
+});
+
+it.each(["a\u0000b", "localhost", "::1", "127.1"])("an endpoint with the address %j is not used", (host) => {
+  expect(targetsOf(slice([at(host), at("127.0.0.2")]))).toEqual(["127.0.0.2:10000"]);
+});

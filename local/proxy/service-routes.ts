@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import type { Service } from "../../api/kinds/core.ts";
 import type { Endpoint, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 
@@ -48,12 +49,15 @@ function targetsWhere(
   for (const { addressType, endpoints, ports } of slices) {
     if (addressType !== "IPv4") continue;
     const found = ports?.find(({ name = "", protocol = "TCP" }) => name === portName && protocol === "TCP");
-    if (found?.port === undefined) continue;
+    if (found?.port === undefined || !isPort(found.port)) continue;
     for (const { addresses } of endpoints?.filter(counts) ?? []) {
       // The addresses of an endpoint are equivalent; proxies use the first.
       const [host] = addresses;
-      if (host) targets.set(`${host}:${found.port}`, { host, port: found.port });
+      if (host && isIPv4(host)) targets.set(`${host}:${found.port}`, { host, port: found.port });
     }
   }
   return [...targets.values()];
 }
+
+/** The API takes any number here. */
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535;
