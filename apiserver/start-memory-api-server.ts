@@ -7,6 +7,7 @@ import { listen } from "../lib/net/listen.ts";
 import type { Running } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { readTarget, refusalAnswer, send, streaming } from "./http/exchange.ts";
+import { PodLogs } from "./http/pod-logs.ts";
 import { handle, type Services } from "./http/request-handler.ts";
 import { ResourceRequests } from "./http/resource-requests.ts";
 import { UnfinishedBodies } from "./http/unfinished-bodies.ts";
@@ -80,7 +81,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
     kinds,
     documents: new ServerDocuments(options.kinds),
     resources: new ResourceRequests({ ...objects, clock, bodies }),
-    logs: { storage: objects.storage, clock, source: options.podLogs },
+    logs: new PodLogs({ storage: objects.storage, clock, source: options.podLogs }),
   };
   server.on(
     "request",

@@ -6,7 +6,7 @@ import { methodNotAllowed, noSuchResource } from "../status-errors.ts";
 import { type AccessRules, refusalOfAccess } from "./access.ts";
 import { type Answer, type Exchange, type Handled, jsonAnswer, warn } from "./exchange.ts";
 import { readAccept } from "./media-types.ts";
-import { type PodLogOptions, servePodLog } from "./pod-logs.ts";
+import type { PodLogs } from "./pod-logs.ts";
 import { type ResourceRequests, subresourceOf } from "./resource-requests.ts";
 import { parseResourcePath, type ResourcePath } from "./routes.ts";
 
@@ -15,7 +15,7 @@ export interface Services {
   readonly kinds: KindRegistry;
   readonly documents: ServerDocuments;
   readonly resources: ResourceRequests;
-  readonly logs: PodLogOptions;
+  readonly logs: PodLogs;
 }
 
 // Paths outside of the API get a plain response.
@@ -65,7 +65,7 @@ async function handleResource(
   if (kind.type.namespaced && namespace === undefined) throw noSuchResource();
   if (part === "log" && isPod(kind)) {
     if (method !== "GET") throw methodNotAllowed();
-    return servePodLog(logs, { namespace, name }, exchange);
+    return logs.serve({ namespace, name }, exchange);
   }
   const asked = { ...exchange, kind, namespace, name, subresource: subresourceOf(kind, name, part) };
   if (method === "GET") return resources.get(asked);

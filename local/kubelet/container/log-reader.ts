@@ -1,7 +1,7 @@
-import { type FileHandle, open, readFile } from "node:fs/promises";
 import { abortable } from "../../../lib/process/lifecycle.ts";
 import { type ContainerLog, olderLog } from "./container-log.ts";
-import { parseLogLine } from "./log-line.ts";
+import { LogFile, TailLines } from "./log-file.ts";
+import { type LogLine, parseLogLine } from "./log-line.ts";
 
 /** A selection of lines of a log, and their format. */
 export interface LogSelection {
@@ -14,7 +14,7 @@ export interface LogSelection {
 
 /**
  * The content of a log file, followed by later writes of `live` until that is closed, if the log is followed. Entries
- * torn by a crash are omitted.
+ * torn by a crash are omitted. It is read as fast as it is taken, in pieces.
  */
 export async function* readLog(
   path: string,
@@ -24,15 +24,13 @@ export async function* readLog(
 ): AsyncGenerator<string> {
   if (live) await abortable(live.flush(), signal).catch(() => {});
   if (signal.aborted) return;
-  const { older, ...opened } = await openBoth(path, live);
-  await using tail = opened.tail;
-  const entries = [...older.split("\n").slice(0, -1), ...(await tail.read())];
-  const lines = entries.flatMap((entry) => shownLine(entry, selection));
-  yield* selection.tailLines === undefined ? lines : lastLines(lines, selection.tailLines);
+  await using files = await openBoth(path, live);
+  await files.seekTail(selection);
+  for await (const entries of files.before()) yield shownText(entries, selection);
 
   while (selection.follow && live && !signal.aborted) {
     const { change, closed } = live;
-    for (const entry of await tail.read()) yield* shownLine(entry, selection);
+    for await (const entries of files.added()) yield shownText(entries, selection);
     if (closed) return;
     await abortable(change, signal).catch(() => {});
   }
@@ -41,13 +39,13 @@ export async function* readLog(
 /** A program that writes very fast may rotate its log during each attempt: then lines are missing or shown twice. */
 const attemptsMax = 8;
 
-/** The rotated file and the live one, with no rotation between the two. */
-async function openBoth(path: string, live: ContainerLog | undefined) {
+/** The rotated file and the current one, with no rotation between the two. */
+async function openBoth(path: string, live: ContainerLog | undefined): Promise<LogFiles> {
   for (let attempts = 1; ; attempts += 1) {
-    const tail = new LogTail(path, live);
-    const older = await readFile(olderLog(path), "utf8").catch(() => "");
-    if ((await tail.open()) || attempts === attemptsMax) return { older, tail };
-    await tail[Symbol.asyncDispose]();
+    const files = new LogFiles(path, live);
+    await files.open();
+    if (files.isCurrent || attempts === attemptsMax) return files;
+    await files[Symbol.asyncDispose]();
   }
 }
 
@@ -62,73 +60,96 @@ export async function* limitBytes(texts: AsyncIterable<string>, max: number | un
   }
 }
 
-function shownLine(entry: string, { since, timestamps }: LogSelection): readonly string[] {
-  const line = parseLogLine(entry);
-  if (!line || (since !== undefined && line.time < since)) return [];
-  return [`${timestamps ? `${line.time} ` : ""}${line.text}${line.partial ? "" : "\n"}`];
+function shownText(entries: readonly string[], { since, timestamps }: LogSelection): string {
+  const shown = entries.map((entry) => {
+    const line = parseLogLine(entry);
+    if (!line || !isSince(line, since)) return "";
+    return `${timestamps ? `${line.time} ` : ""}${line.text}${line.partial ? "" : "\n"}`;
+  });
+  return shown.join("");
 }
 
-/** The last lines. A part without a line end belongs to the next line. */
-function lastLines(texts: readonly string[], count: number): readonly string[] {
-  let left = count;
-  let first = texts.length;
-  while (first > 0) {
-    const before = texts[first - 1] ?? "";
-    if (before.endsWith("\n") || first === texts.length) left -= 1;
-    if (left < 0) break;
-    first -= 1;
-  }
-  return texts.slice(first);
-}
+const isSince = ({ time }: LogLine, since: string | undefined): boolean => since === undefined || time >= since;
 
-/** Continues to read from the last position, also after a rotation. */
-class LogTail implements AsyncDisposable {
+/** The files of a log from one position on, over rotations. */
+class LogFiles implements AsyncDisposable {
   readonly #path: string;
   readonly #live: ContainerLog | undefined;
-  #file: FileHandle | undefined;
   #rotation = 0;
-  #offset = 0;
-  #rest: Buffer = Buffer.alloc(0);
+  #older: LogFile | undefined;
+  #current: LogFile | undefined;
 
   constructor(path: string, live: ContainerLog | undefined) {
     this.#path = path;
     this.#live = live;
-    this.#rotation = live?.rotations ?? 0;
   }
 
-  /** Opens the file. Returns false if it was rotated since this was created. */
-  async open(): Promise<boolean> {
-    this.#file ??= await open(this.#path).catch(() => undefined);
-    return this.#rotation === (this.#live?.rotations ?? 0);
-  }
-
-  /** The whole entries that were added since the last call. */
-  async read(): Promise<readonly string[]> {
-    const entries = await this.#readFile();
-    const rotations = this.#live?.rotations ?? 0;
-    if (rotations === this.#rotation) return entries;
-    // The rotated file was just read to its end. Several rotations at once have dropped the files between.
-    await this.#file?.close();
-    this.#file = undefined;
-    this.#offset = 0;
-    this.#rotation = rotations;
-    return [...entries, ...(await this.#readFile())];
+  async open(): Promise<void> {
+    this.#rotation = this.#rotations;
+    this.#older = await LogFile.open(olderLog(this.#path));
+    this.#current = await LogFile.open(this.#path);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file?.close();
+    await this.#older?.[Symbol.asyncDispose]();
+    await this.#current?.[Symbol.asyncDispose]();
   }
 
-  async #readFile(): Promise<readonly string[]> {
-    this.#file ??= await open(this.#path).catch(() => undefined);
-    if (!this.#file) return [];
-    const { size } = await this.#file.stat();
-    const chunk = Buffer.alloc(Math.max(size - this.#offset, 0));
-    const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, this.#offset);
-    this.#offset += bytesRead;
-    const bytes = Buffer.concat([this.#rest, chunk.subarray(0, bytesRead)]);
-    const end = bytes.lastIndexOf(0x0a) + 1;
-    this.#rest = Buffer.from(bytes.subarray(end));
-    return bytes.toString("utf8", 0, end).split("\n").slice(0, -1);
+  /** Whether the log was not rotated since its current file was opened. */
+  get isCurrent(): boolean {
+    return this.#rotation === this.#rotations;
+  }
+
+  /** Goes to the first of the last lines, if these are asked for. */
+  async seekTail({ tailLines, since }: LogSelection): Promise<void> {
+    if (tailLines === undefined) return;
+    const tail = new TailLines(tailLines);
+    const isShown = (line: LogLine) => isSince(line, since);
+    if (await this.#current?.seekTail(tail, isShown)) await this.#closeOlder();
+    else await this.#older?.seekTail(tail, isShown);
+  }
+
+  /** What was written before this was opened. */
+  async *before(): AsyncGenerator<readonly string[]> {
+    const older = this.#older;
+    if (older) yield* older.pieces(older.size);
+    await this.#closeOlder();
+    if (this.#current) yield* this.#current.pieces(this.#current.size);
+  }
+
+  /** What was added since the last call. */
+  async *added(): AsyncGenerator<readonly string[]> {
+    if (!this.#current) await this.#reopen();
+    yield* this.#rest();
+    while (!this.isCurrent) {
+      // Nothing more is added to the file now. Several rotations at once have dropped the files between.
+      yield* this.#rest();
+      await this.#reopen();
+      yield* this.#rest();
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    for (let attempts = 1; attempts <= attemptsMax; attempts += 1) {
+      await this.#current?.[Symbol.asyncDispose]();
+      this.#current = undefined;
+      this.#rotation = this.#rotations;
+      this.#current = await LogFile.open(this.#path);
+      if (this.isCurrent) return;
+    }
+  }
+
+  async *#rest(): AsyncGenerator<readonly string[]> {
+    if (this.#current) yield* this.#current.pieces(Number.POSITIVE_INFINITY);
+  }
+
+  async #closeOlder(): Promise<void> {
+    const older = this.#older;
+    this.#older = undefined;
+    await older?.[Symbol.asyncDispose]();
+  }
+
+  get #rotations(): number {
+    return this.#live?.rotations ?? 0;
   }
 }
