@@ -37,7 +37,12 @@ export interface ObjectStore extends Running {
 
 /** An object, its text and its events take about three times its weight. A small heap has a smaller history. */
 const historyLimits = { historyLength: 1_000, historyWeightMax: Math.min(64 * 1024 * 1024, quotaForHeap() / 2) };
-const watchLimits = { watchesMax: 2_000, bufferedBytesMax: 8 * 1024 * 1024, bookmarkEveryMs: 60_000 };
+const watchLimits = {
+  watchesMax: 2_000,
+  bufferedBytesMax: 8 * 1024 * 1024,
+  unsentBytesMax: Math.min(64 * 1024 * 1024, quotaForHeap() / 2),
+  bookmarkEveryMs: 60_000,
+};
 
 export function startObjectStore({ clock, log, kinds, dataDir, quotaBytes }: ObjectStoreOptions): ObjectStore {
   const compaction = dataDir && new Compaction(dataDir, clock, log);

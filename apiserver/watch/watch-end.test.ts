@@ -27,7 +27,7 @@ it("a watch that its own bookmark cuts off leaves no timer", async () => {
     encoding: wholeObject,
   };
   const response = new ServerResponse(new IncomingMessage(new Socket()));
-  const stream = new WatchStream(response, request, { storage, clock, limits });
+  const stream = new WatchStream(response, request, { storage, clock, limits, wrote: () => {} });
   stream.start(new WatchHub(storage.version, { historyLength: 10, historyWeightMax: 1_000 }));
   expect(clock.pending).toBe(2);
   await clock.advance(60_000);

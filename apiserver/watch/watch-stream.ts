@@ -47,6 +47,8 @@ export interface WatchStreamParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly limits: WatchLimits;
+  /** Called after each write, and for each change that waits: so many bytes may be unsent now. It may drop this watch. */
+  readonly wrote: (bytes: number) => void;
 }
 
 type EventType = Commit["type"];
@@ -81,6 +83,7 @@ export class WatchStream implements Disposable {
   readonly #storage: Storage;
   readonly #clock: Clock;
   readonly #limits: WatchLimits;
+  readonly #wrote: (bytes: number) => void;
   readonly #timers: Timer[] = [];
   #subscription: Disposable | undefined;
   #ended = false;
@@ -90,12 +93,24 @@ export class WatchStream implements Disposable {
   #waiting: Commit[] = [];
   #waitingBytes = 0;
 
-  constructor(response: ServerResponse, request: WatchRequest, { storage, clock, limits }: WatchStreamParts) {
+  constructor(response: ServerResponse, request: WatchRequest, { storage, clock, limits, wrote }: WatchStreamParts) {
     this.#response = response;
     this.#request = request;
     this.#storage = storage;
     this.#clock = clock;
     this.#limits = limits;
+    this.#wrote = wrote;
+  }
+
+  /** What the client has not read, about. */
+  get unsentBytes(): number {
+    return this.#response.writableLength + this.#waitingBytes;
+  }
+
+  /** Ends the watch without a word: what the client has not read takes memory until its connection is closed. */
+  drop(): void {
+    this[Symbol.dispose]();
+    this.#response.destroy();
   }
 
   start(hub: WatchHub): void {
@@ -167,7 +182,11 @@ export class WatchStream implements Disposable {
       while (this.#first && !this.#ended) {
         const { value, done } = this.#first.next();
         if (done) this.#first = this.#takeWaiting();
-        else if (!this.#response.write(value)) return void this.#response.once("drain", () => this.#sendFirst());
+        else {
+          const isTaken = this.#response.write(value);
+          this.#wrote(value.length);
+          if (!isTaken) return void this.#response.once("drain", () => this.#sendFirst());
+        }
       }
     } catch (error) {
       this.#fail(error);
@@ -184,8 +203,10 @@ export class WatchStream implements Disposable {
   #receive(commit: Commit): void {
     if (!this.#first) return this.#sendOrCutOff(commit);
     this.#waiting.push(commit);
-    this.#waitingBytes += commit.entry.json.length;
+    const bytes = commit.entry.json.length;
+    this.#waitingBytes += bytes;
     if (this.#waitingBytes > this.#limits.bufferedBytesMax) this.#cutOff(tooFarBehind());
+    this.#wrote(bytes);
   }
 
   /**
@@ -258,6 +279,7 @@ export class WatchStream implements Disposable {
     if (this.#response.writableLength > this.#limits.bufferedBytesMax) {
       this.#cutOff(tooFarBehind());
     }
+    this.#wrote(line.length);
   }
 
   #cutOff(error: StatusError): void {

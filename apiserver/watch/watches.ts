@@ -12,6 +12,8 @@ export interface WatchesOptions {
   readonly limits: WatchLimits & {
     /** The maximum number of open watches. */
     readonly watchesMax: number;
+    /** What all watches together may have unsent. Beyond it, those that are furthest behind go, until half of it is left. */
+    readonly unsentBytesMax: number;
   };
 }
 
@@ -19,6 +21,8 @@ export interface WatchesOptions {
 export class Watches {
   readonly #options: WatchesOptions;
   readonly #open = new Set<WatchStream>();
+  /** What was unsent at the last look, and all that was written since. */
+  #unsentAtMost = 0;
 
   constructor(options: WatchesOptions) {
     this.#options = options;
@@ -29,10 +33,28 @@ export class Watches {
     const { storage, hub, clock, limits } = this.#options;
     if (this.#open.size >= limits.watchesMax)
       throw tooManyRequests("too many watches are open, please try again later");
-    const stream = new WatchStream(response, request, { storage, clock, limits });
+    const stream = new WatchStream(response, request, {
+      ...{ storage, clock, limits },
+      wrote: (bytes) => this.#wrote(bytes),
+    });
     this.#open.add(stream);
     response.on("close", () => this.#open.delete(stream));
     stream.start(hub);
+  }
+
+  #wrote(bytes: number): void {
+    const { unsentBytesMax } = this.#options.limits;
+    this.#unsentAtMost += bytes;
+    if (this.#unsentAtMost <= unsentBytesMax) return;
+    const watches = [...this.#open].map((stream) => ({ stream, unsent: stream.unsentBytes }));
+    let sum = watches.reduce((total, { unsent }) => total + unsent, 0);
+    for (const { stream, unsent } of watches.sort((one, other) => other.unsent - one.unsent)) {
+      if (sum <= unsentBytesMax / 2) break;
+      sum -= unsent;
+      this.#open.delete(stream);
+      stream.drop();
+    }
+    this.#unsentAtMost = sum;
   }
 
   /** Ends all watches with a bookmark; clients resume later. */
