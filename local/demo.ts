@@ -29,8 +29,9 @@ export async function demo(dependencies: DemoDependencies, examples: boolean, si
 
 async function demonstrate(dependencies: DemoDependencies, signal: AbortSignal): Promise<void> {
   const { client, clock, say, addresses, activatorPort, lastWake } = dependencies;
-  await createExamples(client, dependencies.examplesDirectory, signal);
   try {
+    // A full quota or disk refuses them. Everything must keep running then, so that its user can delete something.
+    await createExamples(client, dependencies.examplesDirectory, signal);
     await putToSleep(client, clock, signal);
     say(`\nTwo sandboxes are suspended: hello and notebook. Sending one request to hello ...\n`);
     for (const missing of missingPrograms(dependencies.examplesDirectory, dependencies.environment["PATH"] ?? "")) {
