@@ -1,3 +1,4 @@
+import { quotaBytesMax } from "../apiserver/storage/quota.ts";
 import { FlagError, type FlagTable, type FlagValues, flag, parseFlags } from "../lib/flags/flags.ts";
 
 const port = (value: number) => (value >= 0 && value <= 65_535 ? undefined : "must be a port, 0 to 65535 (0: any)");
@@ -27,8 +28,8 @@ export const localFlags = {
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
   "api-quota": flag.integer(
     0,
-    "MiB that all objects may have: their bytes in JSON, and 100 bytes for each value; 0: an eighth of the heap limit of Node",
-    (value) => (value >= 0 ? undefined : "must not be negative"),
+    "MiB that all objects may have: their bytes in JSON, and 100 bytes for each value; at most 480; 0: an eighth of the heap limit of Node, if that is less",
+    (value) => (value >= 0 && value * 1024 ** 2 <= quotaBytesMax ? undefined : "must be from 0 to 480"),
   ),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),

@@ -3,7 +3,6 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   unlinkSync,
   writeFileSync,
@@ -20,6 +19,7 @@ import {
   snapshotLength,
 } from "./journal-records.ts";
 import { fits, freeBytesAt, isLong, isOfUse, isScarce, isWorthwhile, type JournalSize } from "./journal-size.ts";
+import { readWhole } from "./read-whole.ts";
 import { type Commit, emptyState, type StorageState } from "./storage.ts";
 
 /** The stored state of a server. */
@@ -78,8 +78,8 @@ class JournaledDir implements DataDir {
   constructor(dir: string, lock: Disposable) {
     this.#dir = dir;
     this.#lock = lock;
-    const snapshot = readIfThere(join(dir, "snapshot"));
-    const journal = readIfThere(join(dir, "journal"));
+    const snapshot = readWhole(join(dir, "snapshot"));
+    const journal = readWhole(join(dir, "journal"));
     this.found = snapshot !== undefined || (journal?.length ?? 0) > 0;
     const { state, intactBytes } = replay(snapshot ? stateOf(snapshot) : emptyState, journal ?? Buffer.alloc(0));
     this.state = state;
@@ -182,14 +182,5 @@ function removeFile(path: string): void {
     unlinkSync(path);
   } catch {
     // It does not exist, as usual.
-  }
-}
-
-function readIfThere(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
   }
 }

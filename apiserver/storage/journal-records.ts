@@ -96,17 +96,24 @@ function decodeLine(
   bytes: Buffer,
   start: number,
 ): { readonly record: JournalRecord; readonly end: number } | undefined {
-  const end = bytes.indexOf(lineFeed, start);
+  const end = lineEndFrom(bytes, start);
   if (end < start + prefixLength) return undefined;
   const json = bytes.subarray(start + prefixLength, end);
-  if (bytes.toString("latin1", start, start + prefixLength) !== `${checksum(json)} `) return undefined;
+  const prefix = bytes.subarray(start, start + prefixLength);
+  if (prefix.toString("latin1") !== `${checksum(json)} `) return undefined;
   return { record: JSON.parse(json.toString("utf8")) as JournalRecord, end: end + 1 };
 }
 
 function refuseRecordsAfter(bytes: Buffer, damagedAt: number): void {
-  for (let feed = bytes.indexOf(lineFeed, damagedAt); feed >= 0; feed = bytes.indexOf(lineFeed, feed + 1)) {
+  for (let feed = lineEndFrom(bytes, damagedAt); feed >= 0; feed = lineEndFrom(bytes, feed + 1)) {
     if (decodeLine(bytes, feed + 1)) {
       throw new JournalDamaged(`the record at byte ${damagedAt} is damaged, and whole records follow it`);
     }
   }
+}
+
+/** Not by the second argument of `indexOf`, which Node takes for 2 GiB if it is more. */
+function lineEndFrom(bytes: Buffer, start: number): number {
+  const at = bytes.subarray(start).indexOf(lineFeed);
+  return at < 0 ? at : start + at;
 }

@@ -11,13 +11,15 @@ export interface JournalSize {
 
 // A smaller journal is replayed quickly, and a compaction would pause the server for some milliseconds.
 const journalBytesMin = 16 * 1024 * 1024;
+// A start reads the whole journal into memory.
+const journalBytesMax = 1024 * 1024 * 1024;
 // A compaction that gives back less would be repeated too soon.
 const givenBackBytesMin = 64 * 1024;
 const spareBytes = 1024 * 1024;
 
 /** Whether the journal is so long that a start would be slow. */
 export const isLong = ({ journalBytes, snapshotBytes }: JournalSize): boolean =>
-  journalBytes >= Math.max(journalBytesMin, snapshotBytes * 2);
+  journalBytes >= Math.min(Math.max(journalBytesMin, snapshotBytes * 2), journalBytesMax);
 
 /** Whether a compaction gives back enough, compared with what it writes. */
 export const isWorthwhile = (size: JournalSize): boolean =>

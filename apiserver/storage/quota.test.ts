@@ -1,10 +1,11 @@
+import { constants } from "node:buffer";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { configMapType } from "../../api/kinds/core.ts";
 import { type MemoryApi, openMemoryApi } from "../../test/support/memory-api.ts";
-import { quotaForHeap, weightOf } from "./quota.ts";
+import { quotaBytesMax, quotaForHeap, weightOf } from "./quota.ts";
 import { Storage } from "./storage.ts";
 
 const named = (name: string) => ({ name, namespace: "default" });
@@ -71,6 +72,8 @@ describe("objects that reach the quota", () => {
 it("the quota follows the limit of the heap", () => {
   expect(quotaForHeap(1_600)).toBe(200);
   expect(quotaForHeap()).toBeGreaterThan(1_000_000);
+  expect(quotaForHeap(16 * 1024 ** 3)).toBe(quotaBytesMax);
+  expect(quotaBytesMax).toBeLessThan(constants.MAX_STRING_LENGTH);
 });
 
 it.each([

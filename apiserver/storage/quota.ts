@@ -18,9 +18,12 @@ export function weightOf(json: string): number {
 /** The objects as such, their texts, views in another version, the history of watches, and a start take up to eight times the weight. */
 const heapShare = 8;
 
+/** The largest quota. A list is one text, and Node has none of more than 512 MiB (2^29 characters). */
+export const quotaBytesMax = 480 * 1024 * 1024;
+
 /** How much weight of objects fits into the heap of this process, also at the next start. */
 export const quotaForHeap = (heapBytesMax: number = getHeapStatistics().heap_size_limit): number =>
-  Math.floor(heapBytesMax / heapShare);
+  Math.min(Math.floor(heapBytesMax / heapShare), quotaBytesMax);
 
 /**
  * Whether a write fits. The last tenth is kept for changes of the objects that there are: their status and their deletion
