@@ -1,10 +1,12 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../lib/log/log.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import { DataDirectoryRefused, openDataDirectory } from "./data-directory.ts";
+import { makeDrainCredentials, writeDrainFiles } from "./drain-credentials.ts";
 
 const scratch = () => mkdtempDisposable(join(tmpdir(), "rouse-data-"));
 
@@ -32,6 +34,16 @@ describe("the data directory", () => {
     writeFileSync(join(folder.path, "api", "journal"), "");
     await using _open = openDataDirectory(folder.path, silentLogger);
     expect(readdirSync(folder.path)).toEqual([".rouse-data", "api"]);
+  });
+
+  it("may be entered by its owner alone, also if it was there before, and so may the folder of the drain port", async () => {
+    await using folder = await scratch();
+    const drain = join(folder.path, "drain");
+    chmodSync(folder.path, 0o755);
+    openDataDirectory(folder.path, silentLogger);
+    mkdirSync(drain, { mode: 0o755 });
+    writeDrainFiles(folder.path, await makeDrainCredentials(systemClock));
+    for (const path of [folder.path, drain]) expect(statSync(path).mode & 0o777).toBe(0o700);
   });
 
   it("is removed at the end if it is temporary", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
@@ -32,6 +32,7 @@ export function openDataDirectory(path: string | undefined, log: Logger): DataDi
   const kept = resolve(path);
   mkdirSync(kept, { recursive: true, mode: 0o700 });
   claim(kept);
+  makeOwn(kept);
   return { path: kept, [Symbol.asyncDispose]: async () => {} };
 }
 
@@ -47,6 +48,15 @@ function openTemporary(log: Logger): DataDirectory {
       lock[Symbol.dispose]();
     },
   };
+}
+
+/** A directory that was there before may have a wider mode. That of another user stays as it is. */
+function makeOwn(directory: string): void {
+  try {
+    chmodSync(directory, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+  }
 }
 
 function claim(directory: string): void {

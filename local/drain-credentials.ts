@@ -1,3 +1,4 @@
+import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { drainSecretKeys, drainServerName } from "../api/protocols/drain-credentials.ts";
 import type { DrainCredentials } from "../controller/suspension/activators/drain-client.ts";
@@ -39,8 +40,11 @@ export function writeDrainFiles(
   directory: string,
   { activator, controller }: LocalDrainCredentials,
 ): readonly string[] {
+  const folder = join(directory, "drain");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700); // earlier versions gave it no mode
   const write = (flag: string, name: string, pem: string) => {
-    const path = join(directory, "drain", name);
+    const path = join(folder, name);
     writeWhole(path, pem, 0o600);
     return `--${flag}=${path}`;
   };

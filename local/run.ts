@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { parseActivatorConfig } from "../activator/config/config.ts";
@@ -63,6 +64,8 @@ const controllerFlags = [
  */
 export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
   const { clock, log, registry, say } = dependencies;
+  // One of an earlier run would tell that this one is ready.
+  if (config.readyFile) rmSync(config.readyFile, { force: true });
   await using data = openDataDirectory(config.dataDir, log);
   const places = loopbackPlaces(data.path);
   // The activator's address for Services: it opens a port there for each port of a sandbox.

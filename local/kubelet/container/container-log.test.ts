@@ -1,16 +1,17 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../lib/time/clock.ts";
+import { canMountDisks, mountSmallDisk } from "../../../test/support/labs/small-disk.ts";
 import { ContainerLog, olderLog } from "./container-log.ts";
 import { type LogSelection, limitBytes, readLog } from "./log-reader.ts";
 
 const everything: LogSelection = { follow: false, timestamps: false, tailLines: undefined, since: undefined };
 
-async function openLog(bytesMax?: number) {
-  const directory = await mkdtemp(join(tmpdir(), "rouse-log-"));
+async function openLog(bytesMax?: number, parent = tmpdir()) {
+  const directory = await mkdtemp(join(parent, "rouse-log-"));
   const clock = new FakeClock("2026-01-01T00:00:00Z");
   const log = new ContainerLog(join(directory, "logs", "0.log"), clock, bytesMax);
   const stdout = new PassThrough();
@@ -148,4 +149,21 @@ it("truncates a log after the given number of bytes", async () => {
   const chunks: Uint8Array[] = [];
   for await (const chunk of limitBytes(texts(), 5)) chunks.push(chunk);
   expect(Buffer.concat(chunks)).toEqual(Buffer.from("abcdé").subarray(0, 5));
+});
+
+// Where no disk can be mounted this test does not run.
+it.runIf(canMountDisks)("a log that a full disk has cut goes on with whole lines", async () => {
+  await using disk = await mountSmallDisk(1);
+  await using log = await openLog(undefined, disk.path);
+  const lineOf = (turn: number) => `${turn} ${"x".repeat(10_000)}`;
+  await log.print(`${lineOf(0)}\n`);
+  const filler = join(disk.path, "of another program");
+  await writeFile(filler, Buffer.alloc(512 * 1_024));
+  for (let turn = 1; turn < 60; turn += 1) await log.print(`${lineOf(turn)}\n`);
+  await rm(filler);
+  await log.print(`${lineOf(99)}\n`);
+  const lines = (await log.read()).trimEnd().split("\n");
+  expect(lines.length).toBeLessThan(60);
+  expect(lines.at(-1)).toBe(lineOf(99));
+  for (const line of lines) expect(line).toMatch(/^\d+ x{10000}$/);
 });

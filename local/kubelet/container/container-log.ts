@@ -122,9 +122,28 @@ export class ContainerLog {
 
   async #write(batch: Buffer): Promise<void> {
     if (this.#file && this.#fileBytes + batch.length > this.#bytesMax) await this.#rotate(this.#file);
-    this.#file ??= await openForAppending(this.path);
-    await this.#file.appendFile(batch);
+    this.#file ??= await this.#open();
+    try {
+      await this.#file.appendFile(batch);
+    } catch (error) {
+      await this.#cutToWholeEntries(this.#file, batch);
+      throw error;
+    }
     this.#fileBytes += batch.length;
+  }
+
+  async #open(): Promise<FileHandle> {
+    const file = await openForAppending(this.path);
+    this.#fileBytes = (await file.stat()).size;
+    return file;
+  }
+
+  /** A full disk may have taken a part of the batch. The next entry must not be glued to half of another. */
+  async #cutToWholeEntries(file: FileHandle, batch: Buffer): Promise<void> {
+    const { size } = await file.stat();
+    const written = batch.subarray(0, Math.max(size - this.#fileBytes, 0));
+    this.#fileBytes += written.lastIndexOf(0x0a) + 1;
+    if (this.#fileBytes < size) await file.truncate(this.#fileBytes);
   }
 
   async #rotate(file: FileHandle): Promise<void> {

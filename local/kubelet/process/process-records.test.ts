@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -138,4 +138,17 @@ describe("parsing Linux's data of a process", () => {
     expect(parseStat("")).toBeUndefined();
     expect(await readProcess(2 ** 22 + 1)).toBeUndefined();
   });
+});
+
+it("a record that cannot be written leaves no file, and only the owner may enter their folder", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+  const path = join(folder.path, "processes");
+  mkdirSync(path, { mode: 0o755 });
+  const records = await ProcessRecords.open(path);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  const [uid, mark] = [randomUUID(), randomUUID()];
+  const place = `${uid}_main_${mark}.json`;
+  mkdirSync(join(path, place));
+  expect(() => records.plan(`${uid}/main`, { program: "sleep", mark })).toThrow();
+  expect(readdirSync(path)).toEqual([place]);
 });

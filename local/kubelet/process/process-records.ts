@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../../lib/log/log.ts";
@@ -38,7 +38,8 @@ export class ProcessRecords {
 
   /** `knowsProc`: whether `/proc` tells of processes; else `ps` does. */
   static async open(directory: string, knowsProc: boolean = hasProc): Promise<ProcessRecords> {
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    chmodSync(directory, 0o700); // earlier versions gave it no mode
     return new ProcessRecords(directory, knowsProc, await readBootId());
   }
 
@@ -119,8 +120,14 @@ export class ProcessRecords {
   /** Replaces a record at once: a torn one would no longer tell of its processes. */
   #write(file: string, record: ProcessRecord): void {
     const withBoot = { ...record, ...(this.#bootId !== undefined && { bootId: this.#bootId }) };
-    writeFileSync(file + newSuffix, JSON.stringify(withBoot));
-    renameSync(file + newSuffix, file);
+    try {
+      writeFileSync(file + newSuffix, JSON.stringify(withBoot), { mode: 0o600 });
+      renameSync(file + newSuffix, file);
+    } catch (error) {
+      // On a full disk each try would leave an empty file.
+      rmSync(file + newSuffix, { force: true });
+      throw error;
+    }
   }
 
   #file(key: string, mark: string): string {
