@@ -15,6 +15,12 @@ export interface Front extends AsyncDisposable {
   idle(): Promise<void>;
 }
 
+/**
+ * How long a disposed front waits for what it has cut, in milliseconds: each request and connection has ended then, with its line in
+ * the access log.
+ */
+export const lastClosesMs = 1_000;
+
 /** A front for a protocol with requests. Its clients learn of a shutdown from responses. */
 export interface RequestFront extends Front {
   readonly address: AddressInfo;

@@ -4,7 +4,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { OncePerMinute } from "../../lib/time/once-per-minute.ts";
-import type { Front } from "../front.ts";
+import { type Front, lastClosesMs } from "../front.ts";
 import { loggedCharactersMax } from "../request.ts";
 import type { Introduction } from "../socket/proxy-protocol/awaited-header.ts";
 import type { HeaderGate, OpenGate } from "../socket/proxy-protocol/header-gate.ts";
@@ -12,6 +12,7 @@ import { resetSocket } from "../socket/reset-socket.ts";
 import {
   adoptAccepted,
   adoptionOf,
+  cutConnection,
   plainAcceptedSocket,
   type SocketReader,
   type WireSocket,
@@ -112,8 +113,9 @@ export class ByNameFront implements Front {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#gate?.cutAll();
     // Reset, not ended: an end would mark it as complete.
-    for (const socket of this.#open) socket.reset();
+    for (const socket of this.#open) cutConnection(socket);
     await closed;
+    await this.#idleWaiters.untilIdleWithin(lastClosesMs, this.#parts.clock);
   }
 
   /** The number of connections whose sandbox is not known yet. */

@@ -224,6 +224,23 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(await failed).toMatchObject({ code: "ECONNRESET" });
   });
 
+  it("forwards all that a side sent before its end, though it is closed then and the other side sends", async () => {
+    const { near, far, incoming, outgoing } = await throughRelay(by);
+    let sent = 0;
+    for (; incoming.writableLength === 0; sent += 8_000) {
+      far.write(numbered(8_000, sent));
+      await eventually(() => outgoing.bytesRead === sent + 8_000);
+      if (incoming.writableLength > 0) await stalled(incoming);
+    }
+    far.end();
+    await once(outgoing, "end");
+    outgoing.destroy();
+    near.write("x");
+    await eventually(() => incoming.bytesRead === 1);
+    expect(incoming.writableLength).toBeGreaterThan(0);
+    expect((await readAll(near)).length).toBe(sent);
+  });
+
   it("leaves the server's count of connections right", async () => {
     const { near, far, middle, loans } = await throughRelay(by);
     const connections = () => new Promise((resolve) => middle.getConnections((_, count) => resolve(count)));

@@ -6,12 +6,16 @@ import type { SocketReader, WireSocket } from "./wire-socket.ts";
 /** Called for the progress of a relay. */
 export interface RelayListener {
   readonly clock: Clock;
+  /** What the source sent before its end is still for the target if the source is lost afterwards. Absent: it is not. */
+  readonly outlivesSource?: true;
   /** Bytes have arrived. They are forwarded, unless this side drops by the end of the call. */
   arrived?(): void;
   /** This many bytes were forwarded; they are at the beginning of `bytes` until the call returns. */
   passed(length: number, bytes: Buffer): void;
   /** The source socket of this side is closed. */
   closed(): void;
+  /** Both sides are about to be cut, because the replica exits. */
+  cut?(): void;
 }
 
 /**
@@ -42,7 +46,7 @@ export class RelaySide implements SocketReader {
   }
 
   get wantsMore(): boolean {
-    return !isBehind(this.#target) && this.#place.isFree;
+    return (this.#target.destroyed || !isBehind(this.#target)) && this.#place.isFree;
   }
 
   take(bytes: Buffer, length: number): void {
@@ -65,6 +69,11 @@ export class RelaySide implements SocketReader {
     this.#target.end();
   }
 
+  /** Whether the source has ended its side. */
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   /** Bytes of the source were forwarded. */
   moved(): void {
     if (this.#listener) this.#movedMs = this.#listener.clock.ticksMs();
@@ -80,19 +89,25 @@ export class RelaySide implements SocketReader {
     return this.#hasDropped;
   }
 
-  /** Whether an end now would cut nothing, as far as this side can know: the source has ended, or has sent nothing for a while. */
+  /** Whether an end now would cut nothing, as far as this side can know: the source has sent nothing for a while. */
   isQuiet(nowMs: number): boolean {
-    if (this.#ended) return true;
     return this.wantsMore && this.#target.writableLength === 0 && nowMs - this.#movedMs >= quietMs;
   }
 
   /**
    * The target takes no more. If it was lost, the source must see a reset as well, perhaps before the target's close is
-   * reported. Input is dropped while a target that we have ended sends its queue, for as long as `endRelay` allows, and while a
-   * target is read to its end because a write failed.
+   * reported. Input is dropped while a target that we have ended sends its queue, for as long as `endRelay` allows, while a
+   * target is read to its end because a write failed, and while the source takes what is left of a target that has ended.
    */
   #refuse(): void {
-    if (this.#target.destroyed) this.#source.reset();
+    if (this.#target.destroyed && !this.#target.readableEnded) this.#source.reset();
+  }
+
+  /** Cuts both sides in one step: if the process exits before the close of one is reported, the kernel ends the other. */
+  cutRelay(): void {
+    this.#listener?.cut?.();
+    this.#source.reset();
+    this.#target.reset();
   }
 
   /** The other direction's bytes were sent here, so it may read on. */
@@ -109,7 +124,10 @@ export class RelaySide implements SocketReader {
 
   closed(hadError: boolean): void {
     this.#place.close();
-    if (hadError || !this.#ended) this.#target.reset(); // closed without an end: the other side has no peer
+    const listener = this.#listener;
+    // Closed without an end: the other side has no peer.
+    if (!this.#ended || (hadError && !listener?.outlivesSource)) this.#target.reset();
+    else if (hadError && listener) closeOnceTaken(this.#target, listener.clock);
     this.#listener?.closed();
   }
 }
@@ -127,20 +145,46 @@ const quietMs = 250;
 
 /**
  * Ends a relay from our side once nothing moves. A side that still sends at the limit was cut in the middle, and so was one
- * whose bytes were dropped: then both sides are reset. `up` forwards nothing from now on.
+ * whose bytes were dropped, and one that has not ended though its client has, and waits for the whole: then both sides are reset.
+ * `up` forwards nothing from now on.
  */
-export function endWhenQuiet(one: WireSocket, other: WireSocket, { up, down }: RelaySides, clock: Clock): void {
+export function endWhenQuiet(sandbox: WireSocket, client: WireSocket, { up, down }: RelaySides, clock: Clock): void {
   up.drop();
   const limitMs = clock.ticksMs() + closeGraceMs;
   const check = () => {
     const nowMs = clock.ticksMs();
-    if (!up.hasDropped && up.isQuiet(nowMs) && down.isQuiet(nowMs)) endRelay(one, other, clock, "untilTaken");
-    else if (up.hasDropped || nowMs >= limitMs) {
-      one.reset();
-      other.reset();
+    if (down.hasEnded && !up.hasEnded) {
+      sandbox.reset(); // what it gets is cut
+      closeOnceTaken(client, clock);
+    } else if (down.hasEnded) {
+      endRelay(sandbox, client, clock, "untilTaken");
+    } else if (!up.hasDropped && !up.hasEnded && up.isQuiet(nowMs) && down.isQuiet(nowMs)) {
+      endRelay(sandbox, client, clock, "untilTaken");
+    } else if (up.hasDropped || nowMs >= limitMs) {
+      sandbox.reset();
+      client.reset();
     } else clock.after(quietMs, check);
   };
   check();
+}
+
+/** How long a client may take to read what the kernel still has for it, in milliseconds: nothing shows how much that is. */
+const lastReadsMs = 5_000;
+
+/**
+ * Closes a client that has not ended its side, though its sandbox has, and is gone: once it may have taken everything. If it sends
+ * after the close, its kernel drops what it has not read, so that what it sends before is dropped.
+ */
+export function closeOnceTaken(client: WireSocket, clock: Clock): void {
+  client.end();
+  let dueMs = clock.ticksMs() + lastReadsMs;
+  const check = () => {
+    const nowMs = clock.ticksMs();
+    if (client.writableLength > 0 && !client.errored) dueMs = nowMs + lastReadsMs;
+    if (nowMs >= dueMs) client.destroy();
+    else if (!client.destroyed) clock.after(closeGraceMs, check);
+  };
+  clock.after(closeGraceMs, check);
 }
 
 /** Resets both sides at the limit, unless both were sent an end by then. */
@@ -172,7 +216,7 @@ export function endRelay(sandbox: WireSocket, client: WireSocket, clock: Clock, 
 }
 
 /** A cut stream must not pass for complete: a side sees an end only if it got all bytes of the other side, to its end. */
-function cutOff(socket: WireSocket, other: WireSocket): void {
+export function cutOff(socket: WireSocket, other: WireSocket): void {
   if (socket.writableLength > 0 || !other.readableEnded) socket.reset();
   else socket.destroy();
 }

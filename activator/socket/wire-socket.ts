@@ -31,6 +31,8 @@ export interface SocketReader {
   writeFailed(): boolean;
   /** The last event. */
   closed(hadError: boolean): void;
+  /** Cuts both sides of a relay in one step. Absent: the socket is relayed to none. */
+  cutRelay?(): void;
 }
 
 /**
@@ -50,6 +52,12 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
   unread(bytes: Buffer): Socket;
   /** Node has reported the end of its input, and a second read tells whether it was a reset. `ended` or `closed` follow in the next turn. */
   readonly isEndChecked: boolean;
+}
+
+/** Resets a connection, and in the same step the one that it is relayed to: the process may exit in the next. */
+export function cutConnection(socket: WireSocket): void {
+  if (socket.reader.cutRelay) socket.reader.cutRelay();
+  else socket.reset();
 }
 
 /** The weight of a socket's queue, in bytes, from which its writer should stop and wait for `drained`. */

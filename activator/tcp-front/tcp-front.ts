@@ -16,12 +16,12 @@ import type { Logger } from "../../lib/log/log.ts";
 import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Front } from "../front.ts";
+import { type Front, lastClosesMs } from "../front.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { Introduction } from "../socket/proxy-protocol/awaited-header.ts";
 import type { HeaderGate, OpenGate } from "../socket/proxy-protocol/header-gate.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
-import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
+import { adoptAccepted, adoptionOf, cutConnection, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { earlyPlace, TcpClient } from "./connection/tcp-client.ts";
 import type { TcpMetrics } from "./connection/tcp-metrics.ts";
@@ -131,7 +131,8 @@ export class TcpFront implements Front, Running {
     this.stopAccepting();
     this.#gate?.cutAll();
     // Reset, not ended: an end would mark it as complete.
-    for (const socket of this.#open) socket.reset();
+    for (const socket of this.#open) cutConnection(socket);
+    await this.#idleWaiters.untilIdleWithin(lastClosesMs, this.#parts.clock);
     await this.#slices[Symbol.asyncDispose]();
   }
 

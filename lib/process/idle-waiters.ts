@@ -1,3 +1,5 @@
+import type { Clock } from "../time/clock.ts";
+
 /** Callers that wait until nothing is in progress. */
 export class IdleWaiters {
   readonly #isIdle: () => boolean;
@@ -11,6 +13,13 @@ export class IdleWaiters {
   untilIdle(): Promise<void> {
     if (this.#isIdle()) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** As `untilIdle`, but for at most this long. */
+  async untilIdleWithin(limitMs: number, clock: Clock): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    using _limit = clock.after(limitMs, late.resolve);
+    await Promise.race([this.untilIdle(), late.promise]);
   }
 
   /** Call it when something has ended. It costs nothing while nobody waits. */

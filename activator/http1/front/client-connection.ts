@@ -4,7 +4,7 @@ import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import { type ClientOrigin, originOf } from "../../socket/client-origin.ts";
 import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";
 import { ReadPlace } from "../../socket/read-place.ts";
-import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
+import { cutConnection, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import type { RequestHead } from "../parse/request-head.ts";
 import { ClientRequest } from "./client-request.ts";
@@ -148,7 +148,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   /** Closes the connection at once: by a reset if the client would read an end as that of the response. */
   cut(): void {
-    if (this.#exchange?.endsByClose && this.#phase !== "closing") this.socket.reset();
+    if (this.#exchange?.endsByClose && this.#phase !== "closing") cutConnection(this.socket);
     else this.socket.destroy();
   }
 

@@ -3,7 +3,7 @@ import type { TLSSocket } from "node:tls";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
-import type { ProtocolFront, RequestFront } from "../../front.ts";
+import { lastClosesMs, type ProtocolFront, type RequestFront } from "../../front.ts";
 import { originOf } from "../../socket/client-origin.ts";
 import type { Introduction } from "../../socket/proxy-protocol/awaited-header.ts";
 import type { HeaderGate, OpenGate } from "../../socket/proxy-protocol/header-gate.ts";
@@ -200,6 +200,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.#gate?.cutAll();
     this.#handshakes.cutAll();
     await closed;
+    await this.#idleWaiters.untilIdleWithin(lastClosesMs, this.#parts.clock);
   }
 
   giveParser(): RequestHeadParser {

@@ -75,7 +75,7 @@ export function startTunnel(
   };
   const closed = afterBoth(() => connection.closed());
   const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
-  const fromPod = { clock, passed: sandboxSent, closed: podClosed(listener, closed) };
+  const fromPod = { clock, passed: sandboxSent, closed: podClosed(listener, closed), outlivesSource: true } as const;
   const down = new RelaySide(pod.socket, client, pod.handOver(), fromPod);
   [client.reader, pod.socket.reader] = [up, down];
   sendHead(client, switchText(head, startedLine(rules), clientView(exchange.head, rules)), early, down);

@@ -2,7 +2,7 @@ import type { ServerOptions } from "node:http2";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
-import type { ProtocolFront, YieldedConnection } from "../../front.ts";
+import { lastClosesMs, type ProtocolFront, type YieldedConnection } from "../../front.ts";
 import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 import type { Sweep } from "../../sweep.ts";
@@ -124,6 +124,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
     for (const session of this.#sessions) session.cut();
+    await this.#idleWaiters.untilIdleWithin(lastClosesMs, this.#parts.clock);
     this.#parts.dispose?.();
   }
 

@@ -4,14 +4,14 @@ import { type ConnectionRefusal, nameRefusals, peerRefusals } from "./refusals.t
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export type TcpOutcome = TunnelEnding | "refused" | "clientLeft";
-const tcpOutcomes = ["relayed", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;
+const tcpOutcomes = ["relayed", "timedOut", "closedForSleep", "cut", "refused", "clientLeft"] as const;
 
 /** Counts the connections to ports of sandboxes. */
 export function createTcpMetrics(registry: Registry, sizes: { readonly listeners: () => number }) {
   const registers = [registry];
   const connections = new Counter({
     name: "rouse_activator_tcp_connections_total",
-    help: "TCP connections to sandboxes that ended, by outcome: relayed (client or sandbox ended it), timedOut (--tunnel-idle-timeout or --tunnel-lifetime), closedForSleep (its sandbox was suspended), refused (rejected, or the sandbox did not wake in time) or clientLeft (before it reached the sandbox).",
+    help: "TCP connections to sandboxes that ended, by outcome: relayed (client or sandbox ended it), timedOut (--tunnel-idle-timeout or --tunnel-lifetime), closedForSleep (its sandbox was suspended), cut (its Pod was gone, or the activator exited), refused (rejected, or the sandbox did not wake in time) or clientLeft (before it reached the sandbox).",
     labelNames: ["outcome"] as const,
     registers,
   });

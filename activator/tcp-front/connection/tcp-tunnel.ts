@@ -3,16 +3,16 @@ import type { OpenConnection } from "../../activity/open-connections.ts";
 import { RawTraffic } from "../../activity/raw-traffic.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { PodAddress } from "../../pod-connections/place.ts";
-import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import { StallWatch, watchOf } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener } from "../../proxy-interface.ts";
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
-import { endWhenQuiet, RelaySide, type RelaySides } from "../../socket/relay.ts";
+import { closeOnceTaken, cutOff, endWhenQuiet, RelaySide, type RelaySides } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep, Watched } from "../../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
-/** How a proxied connection ended: by its two sides, at a limit, or because its sandbox was suspended. */
-export type TunnelEnding = "relayed" | "timedOut" | "closedForSleep";
+/** How a proxied connection ended: by its two sides, at a limit, because its sandbox was suspended, or because its Pod was gone or the replica exits. */
+export type TunnelEnding = "relayed" | "timedOut" | "closedForSleep" | "cut";
 
 export interface TunnelOptions {
   readonly loans: BufferLoans;
@@ -51,7 +51,7 @@ class TcpTunnel implements Watched, OpenConnection {
   readonly #client: WireSocket;
   readonly #pod: WireSocket;
   readonly #options: TunnelOptions;
-  readonly #stall = new StallWatch();
+  #stall = new StallWatch();
   readonly #end: (ending: TunnelEnding) => void;
   #ending: TunnelEnding = "relayed";
   /** Absent until it starts. */
@@ -79,6 +79,7 @@ class TcpTunnel implements Watched, OpenConnection {
     const opened = onOpen(this);
     const traffic = new RawTraffic();
     const closed = () => this.#closed();
+    const cut = () => this.#cut();
     const clientSent = (length: number, bytes: Buffer) => {
       if (traffic.clientSent(bytes, length)) opened.clientSpoke();
     };
@@ -88,14 +89,14 @@ class TcpTunnel implements Watched, OpenConnection {
       else if (sent === "rest") opened.moved();
     };
     const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
-      ...{ clock, passed: clientSent, closed, arrived: () => opened.clientSends() },
+      ...{ clock, passed: clientSent, closed, cut, arrived: () => opened.clientSends() },
     });
     const podClosed = () => {
       opened.sandboxEnded(); // what its client still takes needs no Pod
       closed();
     };
     const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
-      ...{ clock, passed: sandboxSent, closed: podClosed },
+      ...{ clock, passed: sandboxSent, closed: podClosed, cut, outlivesSource: true },
     });
     this.#pod.reader = down;
     this.#sides = { up, down };
@@ -117,8 +118,9 @@ class TcpTunnel implements Watched, OpenConnection {
     if (this.#stall.isPodGone) return;
     this.#stall.podGone(nowMs);
     const finish = () => {
-      this.#pod.destroy();
-      this.#client.destroySoon();
+      cutOff(this.#pod, this.#client);
+      closeOnceTaken(this.#client, this.#options.clock);
+      this.#stall = watchOf(this.#options.tunnelIdleMs, this.#options.clock.ticksMs()); // no longer for the Pod
     };
     if (this.#pod.readableEnded) finish();
     else this.#pod.once("end", finish);
@@ -137,9 +139,13 @@ class TcpTunnel implements Watched, OpenConnection {
     const progress = this.#client.bytesRead + this.#client.bytesWritten + this.#pod.bytesRead + this.#pod.bytesWritten;
     if (nowMs < this.#endMs && !this.#stall.isStalled(progress, nowMs)) return;
     this.#options.sweep.remove(this);
-    if (!this.#stall.isPodGone) this.#ending = "timedOut";
+    this.#ending = this.#stall.isPodGone ? "cut" : "timedOut";
     this.#client.reset();
     this.#pod.reset();
+  }
+
+  #cut(): void {
+    if (this.#ending === "relayed") this.#ending = "cut";
   }
 
   #closed(): void {

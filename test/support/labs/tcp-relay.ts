@@ -17,6 +17,8 @@ export interface TcpRelay extends Disposable {
   readonly client: Socket;
   /** How the relay ended. */
   readonly ended: Promise<string>;
+  /** Its sandbox is suspended. */
+  suspend(): void;
 }
 
 export interface TcpRelayOptions {
@@ -35,6 +37,7 @@ export async function openTcpRelay(
   const options = { loans: new BufferLoans(8), clock, sweep, tunnelIdleMs, tunnelLifetimeMs: 0 };
   const target: Target = { namespace: "default", ip: "127.0.0.1", port, podUid: "p1", probes: [], young: false };
   const ended = Promise.withResolvers<string>();
+  let open: Parameters<RelayArguments[2]>[0] | undefined;
   const listener = { moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {}, sandboxEnded() {} };
   const front = createServer(plainAcceptedSocket, async (accepted) => {
     const client = Promise.withResolvers<TcpClient>();
@@ -44,7 +47,10 @@ export async function openTcpRelay(
       return made;
     });
     const socket = await dial(target, 5_000, systemClock, new AbortController().signal);
-    const onOpen: RelayArguments[2] = (connection) => ({ ...listener, clientSends: () => clientSends(connection) });
+    const onOpen: RelayArguments[2] = (connection) => {
+      open = connection;
+      return { ...listener, clientSends: () => clientSends(connection) };
+    };
     ended.resolve(await relayTcp(await client.promise, { target, socket }, onOpen, options));
   });
   opened.defer(() => void front.close());
@@ -52,5 +58,9 @@ export async function openTcpRelay(
   const client = await dialled((front.address() as AddressInfo).port);
   opened.defer(() => void client.destroy());
   const closing = opened.move();
-  return { sweep, client, ended: ended.promise, [Symbol.dispose]: () => closing.dispose() };
+  return {
+    ...{ sweep, client, ended: ended.promise },
+    suspend: () => open?.close(),
+    [Symbol.dispose]: () => closing.dispose(),
+  };
 }
