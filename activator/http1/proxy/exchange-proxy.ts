@@ -251,7 +251,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     if (relay && port && isEven && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, relay.keepAliveMs, this.#exchange.body.length > 0);
-    } else socket.destroy();
+    } else this.#up.close();
     this.#exchange.body.discard();
     this.#leave();
     this.#settled.resolve();
@@ -292,7 +292,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#pod.rest();
     this.#exchange.body.discard();
     // After a close frame the relay of a WebSocket ends both sides.
-    if (!answered || !this.#exchange.endEarly()) this.#upstream.socket.destroy();
+    if (!answered || !this.#exchange.endEarly()) this.#up.close();
     if (!answered) this.#settled.reject(cause);
     this.#settled.resolve();
   }

@@ -252,7 +252,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     if (relay && port && isEven && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive), this.#exchange.body.length > 0);
-    } else socket.destroy();
+    } else this.#sender.close();
     this.#leave();
     this.#settled.resolve();
     if (isUploading) this.#exchange.uploaded();
@@ -293,7 +293,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     if (!this.#tunnel) this.#pod.rest();
     this.#exchange.body.discard();
     // After a close frame the tunnel of a WebSocket ends both sides.
-    if (!answered || !this.#exchange.endEarly()) this.#upstream.socket.destroy();
+    if (!answered || !this.#exchange.endEarly()) this.#sender.close();
     if (!answered) this.#settled.reject(cause);
     this.#settled.resolve();
   }
