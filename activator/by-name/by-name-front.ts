@@ -163,20 +163,21 @@ export class ByNameFront implements Front {
     return client;
   }
 
-  #named(client: UnnamedClient, named: NamedClient): void {
+  /** The bytes belong to the client from now on: what lives as long as the connection must not hold them. */
+  #named(unnamed: UnnamedClient, { name, bytes, asPostgres }: NamedClient): void {
+    const { socket, introduction } = unnamed;
+    const client = new TcpClient(socket, this.#parts.clock, { early: bytes, leavesByEnd: true, introduction });
+    socket.reader = client;
     runGuarded(
       "by-name",
-      () => this.#serve(client, named),
-      () => client.socket.reset(),
+      () => this.#serve(unnamed, client, name, asPostgres),
+      () => socket.reset(),
     );
   }
 
-  async #serve(unnamed: UnnamedClient, { name, bytes, asPostgres }: NamedClient): Promise<void> {
-    const { clock, find, serve } = this.#parts;
-    const { socket, dueMs, introduction } = unnamed;
-    const client = new TcpClient(socket, clock, { early: bytes, leavesByEnd: true, introduction });
-    socket.reader = client;
-    const found = await findByName(name, client, dueMs, find);
+  async #serve(unnamed: UnnamedClient, client: TcpClient, name: string, asPostgres: boolean): Promise<void> {
+    const { find, serve } = this.#parts;
+    const found = await findByName(name, client, unnamed.dueMs, find);
     if (client.left) return;
     client.onLeave(undefined);
     if ("refusal" in found) {

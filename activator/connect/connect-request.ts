@@ -60,7 +60,12 @@ export interface ConnectClient extends Leaver {
   readonly seenMs: number;
   /** Absent for a raw connection: no rule by path or user agent applies, there is no wait page, and the connection is always new. */
   readonly head?: RequestHead;
+  /** The most that is kept of a raw connection while it is held, in bytes. */
+  readonly keptBytesMax?: number;
 }
+
+/** What its places in `HoldLimits` must have room for. */
+export const heldBytesOf = ({ head, keptBytesMax }: ConnectClient): number | undefined => head?.bytes ?? keptBytesMax;
 
 /** A client, authorized, that wants a connection to a sandbox. */
 export interface ConnectRequest {

@@ -1,7 +1,7 @@
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
-import { beginUse, type ConnectRequest, commit, holdLeftMs, resolveNow } from "./connect-request.ts";
+import { beginUse, type ConnectRequest, commit, heldBytesOf, holdLeftMs, resolveNow } from "./connect-request.ts";
 import type { Upstream } from "./connector.ts";
 import { DialError } from "./dial.ts";
 
@@ -47,7 +47,7 @@ async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promi
 async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {
   const { to, deps, client, observer } = connectRequest;
   if (client.left) throw new ClientGone("the client left");
-  using _slot = deps.holdLimits.admit(to.namespace, to.name, client.head?.bytes);
+  using _slot = deps.holdLimits.admit(to.namespace, to.name, heldBytesOf(client));
   using _held = observer.held();
   const over = new AbortController();
   const because = `waiting for port ${target.port} to accept connections`;

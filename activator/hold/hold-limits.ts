@@ -19,7 +19,7 @@ interface NamespaceCount extends Count {
 /** The shared fraction of the places: see `HoldLimits`. */
 const sharedPart = 0.1;
 
-/** The bytes of a request head that one place has room for. A larger head takes more places, so places limit memory too. */
+/** The bytes of a request head, or of a raw connection, that one place has room for. More take more places, so places limit memory too. */
 const bytesOfPlace = 8_192;
 
 /**
@@ -46,8 +46,8 @@ export class HoldLimits {
   }
 
   /**
-   * Returns the places of one request; dispose of them to give them back. A request with a head of `headBytes` bytes is
-   * admitted if one place is free, and takes as many as its head needs.
+   * Returns the places of one request; dispose of them to give them back. A request of which `headBytes` bytes are kept is
+   * admitted if one place is free, and takes as many as these need.
    *
    * @throws ActivatorError if the sandbox, its namespace or the replica has no free place.
    */

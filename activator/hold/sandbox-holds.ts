@@ -1,5 +1,5 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
-import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
+import { type ConnectRequest, type Destination, heldBytesOf } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
@@ -33,7 +33,7 @@ export class SandboxHolds {
     if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
       throw new ActivatorError("HoldLimitReached");
     }
-    const slot = deps.holdLimits.admit(to.namespace, to.name, client.head?.bytes);
+    const slot = deps.holdLimits.admit(to.namespace, to.name, heldBytesOf(client));
     const wait = running ?? this.#begin(key, to, uid, connectRequest);
     const waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
     wait.join(waiter);

@@ -100,7 +100,7 @@ class LateSide extends RelaySide {
 }
 
 /** Waits until the other side has stopped taking: nothing more leaves the socket for a while of turns. */
-async function stalled(socket: Socket): Promise<void> {
+async function stalled(socket: Pick<Socket, "bytesWritten" | "writableLength">): Promise<void> {
   for (
     let [last, quiet] = [-1, 0];
     quiet < 50;

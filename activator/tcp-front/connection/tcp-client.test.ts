@@ -54,6 +54,7 @@ describe("a client that waits", () => {
     await world.clock.advance(1);
     await eventually(() => world.client.left);
     expect(notifications).toBe(1);
+    expect(await world.talk.over()).toBe("reset"); // an end would look like an empty answer
   });
 
   it("has left if it resets, also after bytes", async () => {
@@ -79,8 +80,14 @@ describe("a client that waits", () => {
     world.talk.send("more");
     await eventually(() => world.client.socket.bytesRead === 4);
     expect(world.client.left).toBe(false);
+    let [hasLeft, notifications] = [false, 0];
+    world.client.onLeave(() => (notifications += 1));
+    // At its end, and not only at the close that follows: meanwhile it could still be connected to its sandbox.
+    world.client.socket.once("end", () => (hasLeft = world.client.left));
     world.talk.socket.end();
-    await eventually(() => world.client.left);
+    expect(await world.talk.over()).toBe("reset");
+    await eventually(() => world.client.socket.closed);
+    expect([hasLeft, notifications]).toEqual([true, 1]);
   });
 
   it("is read up to a few KiB more than what it sent before", async () => {

@@ -33,7 +33,7 @@ export interface Early {
  * A connection that waits for its sandbox.
  *
  *   waiting ──handOver──▶ handed over                      (the tunnel reads the socket from then on)
- *      └──── reset, or an end before any byte ──▶ left
+ *      └──── reset, or an end before any byte ──▶ left      (an end is answered by a reset: nothing was sent to it)
  *
  * An end behind bytes may be half of a conversation, as with `echo ping | nc`, and is kept for the sandbox. An end behind
  * nothing is soon taken for a client that gave up.
@@ -48,7 +48,8 @@ export class TcpClient implements SocketReader {
   readonly #headerBytes: number;
   readonly #clock: Clock;
   readonly #leavesByEnd: boolean;
-  readonly #keptBytesMax: number;
+  /** The most that is kept of it while it waits. */
+  readonly keptBytesMax: number;
   #early: Buffer | undefined;
   #inputEnded = false;
   #left = false;
@@ -64,7 +65,7 @@ export class TcpClient implements SocketReader {
     this.#clock = clock;
     this.#early = early;
     this.#leavesByEnd = leavesByEnd;
-    this.#keptBytesMax = (early?.length ?? 0) + earlyBytesMax;
+    this.keptBytesMax = (early?.length ?? 0) + earlyBytesMax;
   }
 
   /** How many bytes the client has sent. */
@@ -98,7 +99,7 @@ export class TcpClient implements SocketReader {
   }
 
   get wantsMore(): boolean {
-    return (this.#early?.length ?? 0) < this.#keptBytesMax;
+    return (this.#early?.length ?? 0) < this.keptBytesMax;
   }
 
   take(bytes: Buffer, length: number): void {
@@ -108,11 +109,17 @@ export class TcpClient implements SocketReader {
 
   ended(): void {
     this.#inputEnded = true;
-    if (this.#leavesByEnd) return void this.socket.destroy();
+    if (this.#leavesByEnd) return this.#leave();
     if (this.#early) return;
     this.#clock.after(halfClosedGraceMs, () => {
-      if (this.socket.reader === this) this.socket.destroy();
+      if (this.socket.reader === this) this.#leave();
     });
+  }
+
+  /** It has left now, and not only once the close is reported: its sandbox must get nothing more for it. */
+  #leave(): void {
+    this.socket.reset();
+    this.closed();
   }
 
   drained(): void {}
@@ -123,6 +130,7 @@ export class TcpClient implements SocketReader {
   }
 
   closed(): void {
+    if (this.#left) return;
     this.#left = true;
     this.#early = undefined;
     this.#onLeave?.();
