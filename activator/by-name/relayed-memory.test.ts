@@ -1,7 +1,7 @@
 import { connect, Socket } from "node:net";
 import { queryObjects } from "node:v8";
 import { expect, it } from "vitest";
-import { clientHello } from "../../test/support/builders/client-hello.ts";
+import { clientHello, padded } from "../../test/support/builders/client-hello.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { novaHost, openByNameWorld, openToAll } from "../../test/support/labs/by-name-lab.ts";
 import { allocate, freeFrontPort, tcpPort, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
@@ -13,21 +13,6 @@ const upgrade = Buffer.concat([
   Buffer.alloc(8_000),
 ]);
 const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n";
-
-/** The ClientHello with a padding extension (RFC 7685). */
-function padded(record: Buffer, bytes: number): Buffer {
-  let at = 43; // the record's header, the message's header, version and random
-  at += 1 + record.readUInt8(at); // session
-  at += 2 + record.readUInt16BE(at); // cipher suites
-  at += 1 + record.readUInt8(at); // compression
-  const long = Buffer.concat([record, Buffer.alloc(4 + bytes)]);
-  long.writeUInt16BE(21, record.length);
-  long.writeUInt16BE(bytes, record.length + 2);
-  long.writeUInt16BE(record.readUInt16BE(3) + 4 + bytes, 3);
-  long.writeUIntBE(record.readUIntBE(6, 3) + 4 + bytes, 6, 3);
-  long.writeUInt16BE(record.readUInt16BE(at) + 4 + bytes, at);
-  return long;
-}
 
 /** The memory of buffers that anything still refers to. */
 function bufferBytes(): number {
@@ -45,32 +30,40 @@ it.each([
   { way: "by name", first: hello },
   { way: "at an activator port", first: Buffer.alloc(4_000) },
   { way: "after an upgrade", first: upgrade },
-] as const)("relayed connections $way keep none of the bytes that came first", { timeout: 60_000 }, async ({ way, first }) => {
-  await using world = await openByNameWorld();
-  let heard = 0;
-  const program = tcpProgram((socket) => {
-    socket.on("data", (bytes) => (heard += bytes.length));
-    if (first === upgrade) socket.once("data", () => socket.write(switched));
-  });
-  await world.awake("nova", program, openToAll);
-  const activatorPort = await freeFrontPort();
-  const { uid } = (await world.sandbox("nova")).metadata;
-  await allocate(world.api.client, { name: "nova", uid }, { activatorPort, containerPort: tcpPort });
-  const ports = { "by name": world.port, "at an activator port": activatorPort, "after an upgrade": world.activator.proxyPort };
-  await using clients = new AsyncDisposableStack();
-  const begin = async (count: number) => {
-    const before = heard;
-    for (let made = 0; made < count; made += 1) {
-      const client = connect({ port: ports[way], host: "127.0.0.1" }).on("error", () => {});
-      clients.defer(() => void client.destroy());
-      client.write(first);
-    }
-    await eventually(() => heard >= before + count * first.length);
-  };
-  await eventually(() => accepts(activatorPort));
-  heard = 0;
-  await begin(1);
-  const before = bufferBytes();
-  await begin(connections);
-  await expect.poll(() => (bufferBytes() - before) / connections).toBeLessThan(1_000);
-});
+] as const)(
+  "relayed connections $way keep none of the bytes that came first",
+  { timeout: 60_000 },
+  async ({ way, first }) => {
+    await using world = await openByNameWorld();
+    let heard = 0;
+    const program = tcpProgram((socket) => {
+      socket.on("data", (bytes) => (heard += bytes.length));
+      if (first === upgrade) socket.once("data", () => socket.write(switched));
+    });
+    await world.awake("nova", program, openToAll);
+    const activatorPort = await freeFrontPort();
+    const { uid = "" } = (await world.sandbox("nova")).metadata;
+    await allocate(world.api.client, { name: "nova", uid }, { activatorPort, containerPort: tcpPort });
+    const ports = {
+      "by name": world.port,
+      "at an activator port": activatorPort,
+      "after an upgrade": world.activator.proxyPort,
+    };
+    await using clients = new AsyncDisposableStack();
+    const begin = async (count: number) => {
+      const before = heard;
+      for (let made = 0; made < count; made += 1) {
+        const client = connect({ port: ports[way], host: "127.0.0.1" }).on("error", () => {});
+        clients.defer(() => void client.destroy());
+        client.write(first);
+      }
+      await eventually(() => heard >= before + count * first.length);
+    };
+    await eventually(() => accepts(activatorPort));
+    heard = 0;
+    await begin(1);
+    const before = bufferBytes();
+    await begin(connections);
+    await expect.poll(() => (bufferBytes() - before) / connections).toBeLessThan(1_000);
+  },
+);

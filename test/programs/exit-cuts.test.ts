@@ -4,8 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { ChildProgram } from "./child-program.ts";
-import { writeKubeconfig } from "./kubeconfig.ts";
 import { clientHello } from "../support/builders/client-hello.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTinyKubelet } from "../support/fakes/tiny-kubelet.ts";
@@ -13,6 +11,8 @@ import { aSandbox } from "../support/labs/activator-world.ts";
 import { novaHost, openToAll } from "../support/labs/by-name-lab.ts";
 import { allocate, freeFrontPort, tcpPort, tcpProgram } from "../support/labs/tcp-front-lab.ts";
 import { openMemoryApi } from "../support/memory-api.ts";
+import { ChildProgram } from "./child-program.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
 
 const clients = 20;
 const host = "127.0.0.1";
@@ -73,34 +73,38 @@ it.each<{ readonly way: keyof Ways; readonly what: string; readonly first: strin
   { way: "byName", what: "by name", first: hello, reply: "go on" },
   { way: "http", what: "after an upgrade", first: upgrade, reply: `${switched}go on` },
   { way: "http", what: "with the body of a request", first: upload, reply: "HTTP/1.1 200 OK\r\n\r\ngo on" },
-])("an activator that exits resets both sides of an upload $what, and logs it", async ({ way, first, reply }) => {
-  const endings = { sandbox: [] as string[], client: [] as string[] };
-  const watch = (socket: Socket, of: string[]) => {
-    socket.on("end", () => of.push("end")).on("error", ({ code }: NodeJS.ErrnoException) => of.push(code ?? ""));
-  };
-  const uploads: Socket[] = [];
-  await using lab = await given((socket) => {
-    socket.once("data", () => {
-      uploads.push(socket);
-      watch(socket, endings.sandbox);
-      socket.resume().write(reply);
+])(
+  "an activator that exits resets both sides of an upload $what, and logs it",
+  async ({ way, first, reply }) => {
+    const endings = { sandbox: [] as string[], client: [] as string[] };
+    const watch = (socket: Socket, of: string[]) => {
+      socket.on("end", () => of.push("end")).on("error", ({ code }: NodeJS.ErrnoException) => of.push(code ?? ""));
+    };
+    const uploads: Socket[] = [];
+    await using lab = await given((socket) => {
+      socket.once("data", () => {
+        uploads.push(socket);
+        watch(socket, endings.sandbox);
+        socket.resume().write(reply);
+      });
     });
-  });
-  const port = lab.ways[way];
-  let begun = 0;
-  for (let made = 0; made < clients; made += 1) {
-    const client = connect({ port, host, allowHalfOpen: true });
-    watch(client, endings.client);
-    client.once("data", () => (begun += 1)).write(Buffer.concat([Buffer.from(first), part]));
-  }
-  await eventually(() => begun === clients && uploads.every(({ bytesRead }) => bytesRead >= part.length));
-  process.kill(lab.activator.pid, "SIGTERM");
-  await lab.activator.exited;
-  await eventually(() => endings.sandbox.length >= clients && endings.client.length >= clients);
-  const reset = Array.from({ length: clients }, () => "ECONNRESET");
-  expect(endings.sandbox).toEqual(reset);
-  // The part of a response in chunks lacks its end in any case.
-  if (first !== upload) expect(endings.client).toEqual(reset);
-  const cut = lab.logged.filter(({ msg, outcome }) => msg === "request" || outcome === "cut");
-  expect(cut).toHaveLength(clients);
-}, 60_000);
+    const port = lab.ways[way];
+    let begun = 0;
+    for (let made = 0; made < clients; made += 1) {
+      const client = connect({ port, host, allowHalfOpen: true });
+      watch(client, endings.client);
+      client.once("data", () => (begun += 1)).write(Buffer.concat([Buffer.from(first), part]));
+    }
+    await eventually(() => begun === clients && uploads.every(({ bytesRead }) => bytesRead >= part.length));
+    process.kill(lab.activator.pid, "SIGTERM");
+    await lab.activator.exited;
+    await eventually(() => endings.sandbox.length >= clients && endings.client.length >= clients);
+    const reset = Array.from({ length: clients }, () => "ECONNRESET");
+    expect(endings.sandbox).toEqual(reset);
+    // The part of a response in chunks lacks its end in any case.
+    if (first !== upload) expect(endings.client).toEqual(reset);
+    const cut = lab.logged.filter(({ msg, outcome }) => msg === "request" || outcome === "cut");
+    expect(cut).toHaveLength(clients);
+  },
+  60_000,
+);

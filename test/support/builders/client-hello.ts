@@ -32,3 +32,18 @@ export function inRecordsOf(size: number, hello: Buffer): Buffer {
   }
   return Buffer.concat(records);
 }
+
+/** The ClientHello with a padding extension (RFC 7685). */
+export function padded(record: Buffer, bytes: number): Buffer {
+  let at = 43; // the record's header, the message's header, version and random
+  at += 1 + record.readUInt8(at); // session
+  at += 2 + record.readUInt16BE(at); // cipher suites
+  at += 1 + record.readUInt8(at); // compression
+  const long = Buffer.concat([record, Buffer.alloc(4 + bytes)]);
+  long.writeUInt16BE(21, record.length);
+  long.writeUInt16BE(bytes, record.length + 2);
+  long.writeUInt16BE(record.readUInt16BE(3) + 4 + bytes, 3);
+  long.writeUIntBE(record.readUIntBE(6, 3) + 4 + bytes, 6, 3);
+  long.writeUInt16BE(record.readUInt16BE(at) + 4 + bytes, at);
+  return long;
+}
