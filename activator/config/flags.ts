@@ -198,7 +198,7 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB; a connection by name for its ClientHello and 4 KiB",
     positive,
   ),
   "held-max-per-namespace": flag.integer(
