@@ -32,6 +32,7 @@ export class RelaySide implements SocketReader {
   #movedMs = Number.NEGATIVE_INFINITY;
   #isDropping = false;
   #hasDropped = false;
+  #cutsEnd = false;
 
   /** `place`: the source's, from its former reader. */
   constructor(source: WireSocket, target: WireSocket, place: ReadPlace, listener?: RelayListener) {
@@ -66,7 +67,8 @@ export class RelaySide implements SocketReader {
 
   ended(): void {
     this.#ended = true;
-    this.#target.end();
+    if (this.#hasDropped && this.#cutsEnd) this.#target.reset();
+    else this.#target.end();
   }
 
   /** Whether the source has ended its side. */
@@ -79,9 +81,10 @@ export class RelaySide implements SocketReader {
     if (this.#listener) this.#movedMs = this.#listener.clock.ticksMs();
   }
 
-  /** Forwards nothing more. */
-  drop(): void {
+  /** Forwards nothing more. `cutsEnd`: an end behind dropped bytes is forwarded as a reset, because it would mark a part as the whole. */
+  drop(cutsEnd = false): void {
     this.#isDropping = true;
+    this.#cutsEnd = cutsEnd;
   }
 
   /** Whether bytes of the source were dropped since `drop`. */
@@ -149,11 +152,11 @@ const quietMs = 250;
  * `up` forwards nothing from now on.
  */
 export function endWhenQuiet(sandbox: WireSocket, client: WireSocket, { up, down }: RelaySides, clock: Clock): void {
-  up.drop();
+  up.drop(true);
   const limitMs = clock.ticksMs() + closeGraceMs;
   const check = () => {
     const nowMs = clock.ticksMs();
-    if (down.hasEnded && !up.hasEnded) {
+    if (down.hasEnded && (!up.hasEnded || up.hasDropped)) {
       sandbox.reset(); // what it gets is cut
       closeOnceTaken(client, clock);
     } else if (down.hasEnded) {

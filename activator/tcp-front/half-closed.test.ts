@@ -80,6 +80,20 @@ describe("a raw connection whose client has ended its side when its Pod is fence
   });
 });
 
+describe("a raw connection whose client goes on, and ends its side, after its Pod was fenced", () => {
+  it("is reset for the sandbox, which has got a part alone", async () => {
+    await using lab = await given({ openConnections: "Ignore" });
+    lab.client.send("a part");
+    await lab.hears("a part");
+    expect(await promised(lab.world)).toEqual({ inFlight: 0 });
+    lab.client.send(" and the rest");
+    lab.client.socket.end();
+    await eventually(() => lab.seen.ending === "ECONNRESET");
+    expect(lab.seen.heard).toBe("a part");
+    expect(await lab.client.over()).toBe("reset");
+  });
+});
+
 describe("a raw connection whose sandbox has ended its side when its Pod is fenced", () => {
   it("is reset for the sandbox, whose client may be within its upload, and ends for the client", async () => {
     await using lab = await given({ openConnections: "Ignore" });
