@@ -91,11 +91,14 @@ export class PodLife {
     this.#services.clock.after(firstWriteMs, () => this.#writer.changed());
   }
 
-  /** Handles changes by other clients: a deletion, or the condition of a readiness gate. */
+  /** Handles changes by other clients: a deletion, the condition of a readiness gate, or a status that is not ours. */
   update(pod: Stored<Pod>): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp) this.#end((pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000);
-    else if (pod.spec?.readinessGates?.length && !this.isFinished) this.#writer.changed();
+    else if (!this.isFinished) {
+      if (pod.spec?.readinessGates?.length) this.#writer.changed();
+      this.#writer.seen(pod);
+    }
   }
 
   /** The object is deleted. Resolves when everything of the Pod is removed. */

@@ -115,3 +115,26 @@ it("writes nothing more to a Pod that is deleted, nor once it is closed", async 
   await lab.writer.settled();
   expect(writes).toBeLessThanOrEqual(1);
 });
+
+it("writes its status again where another client has changed it, and once only", async () => {
+  let writes = 0;
+  await using lab = await openWriter((_call, proceed) => {
+    writes += 1;
+    return proceed();
+  });
+  lab.says("ours");
+  await lab.writer.settled();
+  const where = { namespace: "default", name: "nova" };
+  lab.writer.seen(await lab.client.get(podType, where));
+  await lab.writer.settled();
+  expect(writes).toBe(1);
+  const foreign = { type: "merge", body: { status: { message: "theirs", reason: "Extra" } } } as const;
+  const changed = await lab.client.patch(podType, where, foreign, { subresource: "status" });
+  lab.writer.seen(changed);
+  await lab.writer.settled();
+  expect(await lab.written()).toBe("ours");
+  // What has come late tells of no change.
+  lab.writer.seen(changed);
+  await lab.writer.settled();
+  expect(writes).toBe(2);
+});

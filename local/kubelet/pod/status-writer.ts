@@ -32,6 +32,9 @@ export class StatusWriter {
   #bound: boolean;
   #dirty = false;
   #written: PodStatus | undefined;
+  /** The answer to the last write, and the Pod as it was seen last. */
+  #stored: Stored<Pod> | undefined;
+  #seen: Stored<Pod> | undefined;
   #writing: Promise<void> = Promise.resolve();
   #active = false;
 
@@ -51,6 +54,12 @@ export class StatusWriter {
     if (this.#active || this.#stop.signal.aborted) return;
     this.#active = true;
     this.#writing = this.#write();
+  }
+
+  /** The Pod has changed in the API server. A status that another client has changed is written again, as by a kubelet. */
+  seen(pod: Stored<Pod>): void {
+    this.#seen = pod;
+    if (!this.#active && this.#isForeign()) this.changed();
   }
 
   /** Resolves when all changes so far are written, or cannot be written any more. */
@@ -101,9 +110,17 @@ export class StatusWriter {
     }
     this.#dirty = false;
     const status = make();
-    if (isDeepStrictEqual(status, this.#written)) return;
-    await patch({ type: "strategic", body: { metadata: { uid }, status: forPatch(status) } }, "status");
+    if (isDeepStrictEqual(status, this.#written) && !this.#isForeign()) return;
+    const body = { metadata: { uid }, status: forPatch(status) };
+    this.#stored = await patch({ type: "strategic", body }, "status");
     this.#written = status;
+    if (this.#isForeign()) this.#dirty = true;
+  }
+
+  #isForeign(): boolean {
+    if (!this.#seen || !this.#stored) return false;
+    const isNewer = Number(this.#seen.metadata.resourceVersion) > Number(this.#stored.metadata.resourceVersion);
+    return isNewer && !isDeepStrictEqual(this.#seen.status, this.#stored.status);
   }
 }
 
