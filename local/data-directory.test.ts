@@ -36,7 +36,7 @@ describe("the data directory", () => {
     expect(readdirSync(folder.path)).toEqual([".rouse-data", "api"]);
   });
 
-  it("may be entered by its owner alone, also if it was there before, and so may the folder of the drain port", async () => {
+  it("may be entered by its owner alone, also if it was there before, and so may its folders", async () => {
     await using folder = await scratch();
     const drain = join(folder.path, "drain");
     chmodSync(folder.path, 0o755);

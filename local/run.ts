@@ -63,9 +63,13 @@ const controllerFlags = [
  * @throws DataDirectoryRefused, TakenPort, DataDirInUse, or the error that ended one of the parts.
  */
 export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
-  const { clock, log, registry, say } = dependencies;
   // One of an earlier run would tell that this one is ready.
   if (config.readyFile) rmSync(config.readyFile, { force: true });
+  await runParts(config, dependencies, stop);
+}
+
+async function runParts(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
+  const { clock, log, registry, say } = dependencies;
   await using data = openDataDirectory(config.dataDir, log);
   const places = loopbackPlaces(data.path);
   // The activator's address for Services: it opens a port there for each port of a sandbox.

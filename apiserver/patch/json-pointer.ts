@@ -29,7 +29,7 @@ export function placeAt(document: unknown, keys: Keys): Place | undefined {
 export const valueAt = (document: unknown, keys: Keys): unknown =>
   keys.reduce<unknown>((holder, key) => memberAt({ holder, key }), document);
 
-export function memberAt({ holder, key }: Place): unknown {
+function memberAt({ holder, key }: Place): unknown {
   if (Array.isArray(holder)) {
     const index = indexIn(key, holder.length - 1);
     return index === undefined ? undefined : holder[index];
