@@ -30,7 +30,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
-    why: "The activator has a static token, and the request has no credential. That is one header Authorization with a bearer token. If the path names the sandbox, and the request has no header Authorization of any form, it may also be the query parameter or the cookie that --authz-cookie-query-param and --authz-cookie-name name.",
+    why: "The activator has a static token, and the request has no credential. A credential is one header Authorization with a bearer token. If the path names the sandbox, and the request has no header Authorization of any form, the query parameter of --authz-cookie-query-param and the cookie of --authz-cookie-name are credentials too.",
     what: "Send a token. The notes of the chart show how to get it.",
   },
   WrongToken: {
@@ -78,7 +78,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check the program of the sandbox, or raise the timeout.",
   },
   Unexpected: {
-    why: "An error in the activator that it did not expect. Its log has the stack.",
+    why: "An unexpected error in the activator. The log of the activator has the stack.",
     what: "Please report the bug.",
   },
   MalformedRequest: {
@@ -108,7 +108,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is another one. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is neither that of its host nor in --authz-cookie-allowed-origins. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
@@ -116,7 +116,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check name, namespace and --domain.",
   },
   Unclaimed: {
-    why: "The sandbox is an unclaimed member of a warm pool. A request reaches it only while it is to run, by the X-Sandbox headers with its UID in X-Sandbox-UID.",
+    why: "The sandbox is an unclaimed member of a warm pool. A request reaches the sandbox only while the sandbox is to run, by the X-Sandbox headers with the UID of the sandbox in X-Sandbox-UID.",
     what: "Create a SandboxClaim and use the sandbox that it is given.",
   },
   PortNotDeclared: {
@@ -185,7 +185,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry; check the connection of the activator to the API server.",
   },
   SandboxSuspended: {
-    why: "The sandbox is being suspended. The gRPC call was idle, and its client had not ended its request.",
+    why: "The sandbox is being suspended. The gRPC call was idle, and the client had not ended the request of the call.",
     what: "Call again: the next call wakes the sandbox. `openConnections: Count` keeps a sandbox awake while a call is open.",
   },
   Draining: {

@@ -46,7 +46,7 @@ const annotations = [
   [
     runHashAnnotation,
     "Pod",
-    "A hash of what the Pod runs, for hibernation. Written by the controller with --hibernation. It never copies annotations of this group from a template.",
+    "A hash of what the Pod runs, for hibernation. Written by the controller with --hibernation. The controller never copies annotations of this group from a template.",
   ],
   [memoryImageAnnotation, "Pod", "The MemoryImage that the Pod is to be restored from. Written by the controller."],
   [
@@ -77,7 +77,7 @@ const annotations = [
   [
     templateGoneAnnotation,
     "NetworkPolicy",
-    "That SandboxTemplate is gone, and the policy stays for its Sandboxes and Pods. Written by the controller.",
+    "The SandboxTemplate of the policy is gone, and the policy stays for its Sandboxes and Pods. Written by the controller.",
   ],
   [
     tcpFrontAnnotation,

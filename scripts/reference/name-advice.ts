@@ -7,7 +7,7 @@ const require = "Connect with TLS, with psql by sslmode=require.";
 export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
   NotTls: { why: "The client sent neither a ClientHello nor a request of PostgreSQL for TLS.", what: require },
   WithoutTls: {
-    why: "A client of PostgreSQL did not ask for TLS. It gets an error of PostgreSQL that says so.",
+    why: "A client of PostgreSQL did not ask for TLS. The client gets an error of PostgreSQL that says so.",
     what: require,
   },
   EarlyBytes: {

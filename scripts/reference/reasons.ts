@@ -13,12 +13,12 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   ActivatorUnreachable: {
     on: "Pod of an activator",
     means:
-      "It does not respond to the controller. It blocks suspension for inactivity until it responds, its Pod is gone or has not been Ready for 5 minutes, or --activator-silence-limit has passed.",
+      "The activator does not respond to the controller. This blocks suspension for inactivity until the activator responds, its Pod is gone or has not been Ready for 5 minutes, or --activator-silence-limit has passed.",
   },
   AnnotationNotWritten: {
     on: "Sandbox; SandboxClaim",
     means:
-      "The API server rejected an annotation without which the controller goes on, often because all annotations of the object together may have at most 256 KiB. The text names the annotation. The controller tries again after at most 10 minutes, or once the object has fewer bytes of annotations. It tries to write the cause of a suspension at each reconcile.",
+      "The API server rejected an annotation without which the controller goes on, often because all annotations of the object together may have at most 256 KiB. The text names the annotation. The controller tries again after at most 10 minutes, or once the object has fewer bytes of annotations. The controller tries to write the cause of a suspension at each reconcile.",
   },
   BusyProbeUnanswered: {
     on: "Sandbox",
@@ -28,7 +28,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   ClaimExpired: {
     on: "SandboxClaim",
     means:
-      "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes it, a second event says so.",
+      "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes the claim, a second event says so.",
   },
   MemoryNotKept: {
     on: "Sandbox",
@@ -47,7 +47,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   PodRejected: {
     on: "Sandbox",
     means:
-      "An admission policy or webhook rejects the Pod that goes on from the memory of the sandbox, or its signature, and not a Pod without the memory. The controller gives the memory up; the text has the words of the API server.",
+      "An admission policy or webhook rejects the Pod that goes on from the memory of the sandbox, or the signature on that Pod, and not a Pod without the memory. The controller gives the memory up; the text has the words of the API server.",
   },
   MemoryRestored: {
     on: "Sandbox",
@@ -56,12 +56,12 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   MultiplePods: {
     on: "Sandbox",
     means:
-      "Several Pods belong to it. They and its Service stay as they are until one Pod is left, or the sandbox expires.",
+      "Several Pods belong to it. These Pods and its Service stay as they are until one Pod is left, or the sandbox expires.",
   },
   NetworkPolicyKept: {
     on: "NetworkPolicy",
     means:
-      "Its SandboxTemplate is gone, and it stays until the last Sandbox and the last running Pod of that template are gone.",
+      "Its SandboxTemplate is gone, and the policy stays until the last Sandbox and the last running Pod of that template are gone.",
   },
   NetworkPolicyNotWritten: {
     on: "SandboxTemplate; NetworkPolicy, Sandbox or Pod where the template is gone",
@@ -71,7 +71,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   NetworkPolicyRestored: {
     on: "NetworkPolicy",
     means:
-      "It was missing, and its SandboxTemplate is gone. The controller recreated it for the remaining Sandboxes and Pods.",
+      "It was missing, and its SandboxTemplate is gone. The controller recreated the policy for the remaining Sandboxes and Pods.",
   },
   NotAnActivator: {
     on: "Pod",
@@ -123,7 +123,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   TcpFrontNotWritten: {
     on: "Sandbox",
     means:
-      "The API server rejected a write of the EndpointSlice of its Service; the text names the cause. It is retried.",
+      "The API server rejected a write of the EndpointSlice of its Service; the text names the cause. The write is retried.",
   },
   TcpFrontPortLimitExceeded: {
     on: "Sandbox",
@@ -155,7 +155,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     PodSucceeded: "Its Pod has ended with success.",
     PodFailed: "Its Pod has failed.",
     MultiplePods:
-      "Several Pods belong to it. They and its Service stay as they are until one Pod is left, or the sandbox expires.",
+      "Several Pods belong to it. These Pods and its Service stay as they are until one Pod is left, or the sandbox expires.",
     InvalidConfiguration:
       "The API server or the controller rejects what it asks for. What the API server rejects is tried again after at most 10 minutes, because its admission policies may change, and when the Sandbox or an object of it changes.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
@@ -165,7 +165,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     PodTerminating: "It is being suspended: its Pod is drained or is being deleted.",
     NotSuspended: "It is not suspended.",
     PodNotOwned:
-      "The Pod that its annotation agents.x-k8s.io/pod-name names, or else the Pod of its own name, does not belong to it: it has another owner, or none. The controller leaves that Pod alone, and removes the annotation.",
+      "The Pod that its annotation agents.x-k8s.io/pod-name names, or else the Pod of its own name, does not belong to the sandbox: that Pod has another owner, or none. The controller leaves the Pod alone, and removes the annotation.",
     PodStateUnknown: "It is being suspended, and it is not known yet whether its Pod is gone.",
   },
   Finished: { PodSucceeded: "Its Pod has ended with success.", PodFailed: "Its Pod has failed." },
@@ -205,10 +205,10 @@ export const memoryReasons: Meanings<RefusalReason> = {
     "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
-    "The controller cannot read or make the key that permits memory to be restored, or cannot write its public half for the nodes; its log says why. It tries again.",
+    "The controller cannot read or make the key that permits memory to be restored, or cannot write its public half for the nodes; the log of the controller says why. The controller tries again.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
-    "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. Its next Pod can hibernate.",
+    "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. The next Pod of the sandbox can hibernate.",
   AgentNotReady: "The node has no agent whose Pod is Ready.",
   NoAnswer: "The agent of the node has not said yet whether it can keep the memory of this Pod.",
   AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
@@ -231,7 +231,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
 export const lossMeanings: Meanings<LossReason> = {
   StrategyChanged: "During the sleep suspensionStrategy.type was changed from Hibernate.",
   RunChanged:
-    "What the sandbox runs has changed since the capture: container images, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. It starts anew from the new template.",
+    "What the sandbox runs has changed since the capture: container images, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. The sandbox starts anew from the new template.",
   NotRecorded:
     "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
@@ -245,9 +245,9 @@ export const lossMeanings: Meanings<LossReason> = {
   ContainerImageMissing:
     "A container image that the captured Pod ran cannot be had any more, or could not be pulled for 40 s. The sandbox starts anew from the container images that its Pod template names.",
   PodRejected:
-    "An admission policy or webhook rejects the Pod that goes on from the memory, as for its container images that are named by digest, and not the one that the Pod template describes. The event PodRejected has its words.",
+    "An admission policy or webhook rejects the Pod that goes on from the memory, as for its container images that are named by digest, and not the one that the Pod template describes. The event PodRejected has the words of the API server.",
   NoSigningKey:
-    "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; its log says why.",
+    "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; the log of the controller says why.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   Evicted: "Its node has removed the memory, because a newer memory image needed the room.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
@@ -270,7 +270,8 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
     "The template permits no volumeClaimTemplates of claims. Or it permits only new ones (Allowed), and one has the name of a volume of the template. Or one of the claim or of the template has no name. Or two have the same name.",
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
-  SandboxMissing: "Not reported at present: a claim whose sandbox is gone gets another one.",
+  SandboxMissing:
+    "Its sandbox was lost again and again within a minute of its creation. The next one is created after a wait of at most 30 s.",
   SandboxNotReady: "Its sandbox has no condition Ready yet, or the Pod of its sandbox has ended and is being replaced.",
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
