@@ -22,8 +22,14 @@ const withoutMeaning = "accepted for compatibility with other routers; has no ef
 
 /** Every setting of the activator. Names and meanings up to `access-log` are the ecosystem's. */
 export const activatorFlags = {
-  "http-bind-address": flag.string(":8080", "address of the HTTP listener for clients of sandboxes; empty: disabled"),
-  "https-bind-address": flag.string("", "address of the HTTPS listener for clients of sandboxes; empty: disabled"),
+  "http-bind-address": flag.string(
+    ":8080",
+    "address of the HTTP listener for clients of sandboxes; empty: disabled, and --https-bind-address is required",
+  ),
+  "https-bind-address": flag.string(
+    "",
+    "address of the HTTPS listener for clients of sandboxes; needs --tls-cert-file and --tls-key-file; empty: disabled",
+  ),
   "tls-cert-file": flag.string("", "TLS certificate file of the HTTPS listener; reloaded when it changes"),
   "tls-key-file": flag.string("", "private key file of --tls-cert-file; reloaded when it changes"),
   "tls-client-ca-file": flag.string(
@@ -32,7 +38,7 @@ export const activatorFlags = {
   ),
   "mtls-mode": flag.string(
     "off",
-    "whether HTTPS clients present a certificate: off, optional (one that is presented must be valid) or required",
+    "whether HTTPS clients present a certificate: off, optional (a certificate that is presented must be valid) or required; optional and required need --https-bind-address and --tls-client-ca-file",
     oneOf(clientCertificates),
   ),
   config: flag.string(
@@ -229,12 +235,15 @@ export const activatorFlags = {
   ),
   "drain-tls-cert-file": flag.string(
     "",
-    "TLS certificate file of the drain listener; reloaded when it changes. This flag, --drain-tls-key-file and --drain-client-ca-file are required together, unless --drain-bind-address is a loopback address",
+    "TLS certificate file of the drain listener; reloaded when it changes. With --drain-bind-address, set this flag, --drain-tls-key-file and --drain-client-ca-file all together; on a loopback address you can leave out all three",
   ),
-  "drain-tls-key-file": flag.string("", "private key file of --drain-tls-cert-file; reloaded when it changes"),
+  "drain-tls-key-file": flag.string(
+    "",
+    "private key file of --drain-tls-cert-file, required together with it; reloaded when it changes",
+  ),
   "drain-client-ca-file": flag.string(
     "",
-    "CA file that verifies the certificate of the controller on the drain listener; reloaded when it changes",
+    "CA file that verifies the certificate of the controller on the drain listener, required together with --drain-tls-cert-file; reloaded when it changes",
   ),
   "tcp-front": flag.string(
     "",

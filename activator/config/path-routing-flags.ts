@@ -21,7 +21,7 @@ export const pathRoutingFlags = {
   ),
   "path-routing-rewrite-responses": flag.boolean(
     true,
-    "move Location and the Path of cookies in responses below the path that names the sandbox",
+    "in responses, put the path that names the sandbox before each path of the sandbox: in the header Location, and in the Path of cookies",
   ),
   "authz-cookie-name": flag.string(
     "",
@@ -30,22 +30,24 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-query-param": flag.string(
     "",
-    "name of a query parameter with a token, which the activator exchanges for the cookie of --authz-cookie-name; empty: no query is read",
+    "name of a query parameter with a token, which the activator exchanges for the cookie; needs --authz-cookie-name; empty: no query is read",
     isName,
   ),
-  "authz-cookie-samesite": flag.string("lax", "SameSite of the cookie: lax, strict or none", (text) =>
-    ["lax", "strict", "none"].includes(text) ? undefined : "must be one of lax, strict, none",
+  "authz-cookie-samesite": flag.string(
+    "lax",
+    "SameSite of the cookie: lax, strict or none; none is rejected with --authz-cookie-insecure",
+    (text) => (["lax", "strict", "none"].includes(text) ? undefined : "must be one of lax, strict, none"),
   ),
   "authz-cookie-insecure": flag.boolean(
     false,
-    "let browsers send the cookie over plain HTTP too; only for tests, and for networks on which nobody can read traffic",
+    "let browsers send the cookie over plain HTTP too; only for tests, and for networks on which nobody can read traffic; rejected with --authz-cookie-samesite=none",
   ),
   "authz-cookie-allowed-origins": flag.string(
     "",
-    "origins of web pages, besides that of the request's host, that may use the cookie, as scheme://host[:port] and separated by commas",
+    "origins of web pages, besides that of the request's host, that may use the cookie, as scheme://host[:port] and separated by commas; needs --authz-cookie-name",
   ),
   "authz-trust-forwarded-proto": flag.boolean(
     false,
-    "take the scheme of the request's own origin from X-Forwarded-Proto; only behind a gateway that sets this header",
+    "take the scheme of the request's own origin from X-Forwarded-Proto; only behind a gateway that sets this header; needs --authz-cookie-name",
   ),
 } as const;

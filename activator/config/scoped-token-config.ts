@@ -16,11 +16,11 @@ export interface ScopedTokenSettings {
 export const scopedTokenFlags = {
   "authz-scoped-token-secret-file": flag.string(
     "",
-    "file with the key that signs scoped tokens of version 1: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator; empty: no token of version 1 is valid",
+    "file with the key that signs scoped tokens of version 1: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator; empty: no token of version 1 is valid; --authz-mode=scoped-token needs this flag or --authz-scoped-token-verification-keys-file; with both, --authz-scoped-token-v1-until is required",
   ),
   "authz-scoped-token-verification-keys-file": flag.string(
     "",
-    'file with the public keys of scoped tokens of version 2, as {"keys":[{"kid":"...","publicKey":"..."}]}; read only at the start of the activator; empty: no token of version 2 is valid',
+    'file with the public keys of scoped tokens of version 2, as {"keys":[{"kid":"...","publicKey":"..."}]}; read only at the start of the activator; empty: no token of version 2 is valid; --authz-mode=scoped-token needs this flag or --authz-scoped-token-secret-file; with both, --authz-scoped-token-v1-until is required',
   ),
   "authz-scoped-token-v1-until": flag.string(
     "",

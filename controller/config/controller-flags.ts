@@ -29,15 +29,15 @@ export const controllerFlags = {
   ),
   "leader-elect-lease-duration": flag.duration(
     usualLeaseTimes.leaseMs,
-    "how long a Lease is valid after its last renewal, in whole seconds",
+    "how long a Lease is valid after its last renewal, in whole seconds; must be above --leader-elect-renew-deadline",
   ),
   "leader-elect-renew-deadline": flag.duration(
     usualLeaseTimes.renewLimitMs,
-    "how long after its last renewal of the Lease a leader gives up and exits",
+    "how long after its last renewal of the Lease a leader gives up and exits; must be below --leader-elect-lease-duration and above --leader-elect-retry-period",
   ),
   "leader-elect-retry-period": flag.duration(
     usualLeaseTimes.retryMs,
-    "interval between attempts to acquire or renew the Lease",
+    "interval between attempts to acquire or renew the Lease; must be below --leader-elect-renew-deadline",
   ),
   "kube-api-qps": flag.float(
     -1,
@@ -174,7 +174,7 @@ export const controllerFlags = {
   ),
   "webhook-cert-dir": flag.string(
     "/tmp/k8s-webhook-server/serving-certs",
-    "with --manage-webhook-certs=false: directory of the certificate of the webhook; if it has neither tls.crt nor tls.key, cert.pem there with both",
+    "with --manage-webhook-certs=false: directory of the certificate of the webhook; if the directory has neither tls.crt nor tls.key, the file cert.pem there with certificate and key",
   ),
   "webhook-cert-name": flag.string(
     "tls.crt",

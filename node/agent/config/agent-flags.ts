@@ -29,7 +29,7 @@ export const agentFlags = {
   ),
   "min-free-bytes": flag.integer(
     1_073_741_824,
-    "what a capture must leave free on the disk of the node, in bytes",
+    "what a capture must leave free on the disk of the node, in bytes; the larger one of this and --min-free-percent counts",
     notNegative,
   ),
   "min-free-percent": flag.integer(
