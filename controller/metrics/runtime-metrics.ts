@@ -104,7 +104,7 @@ function createInstruments(registry: Registry) {
     begun,
     reconciles: new Counter({
       name: "controller_runtime_reconcile_total",
-      help: "Reconciles, by result.",
+      help: "Reconciles, by result: success, requeue_after (success, and the object is due again at a known time) or error.",
       labelNames: ["controller", "result"],
       registers,
     }),

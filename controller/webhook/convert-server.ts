@@ -126,7 +126,7 @@ export async function startConvertServer({
 function countShed(registry: Registry | undefined): () => void {
   const shed = new Counter({
     name: "rouse_webhook_connections_shed_total",
-    help: "Connections that the webhook closed because it had its maximum number of connections, in all (512) or of one client (256; all Pods of a namespace count as one client). It closes an idle one if there is one, otherwise another one or the new one.",
+    help: "Connections that the webhook closed because it had its maximum number of connections, in all (512) or of one client (256; all Pods of a namespace count as one client). The webhook closes an idle connection if there is one, otherwise another connection or the new one.",
     registers: registry ? [registry] : [],
   });
   return () => shed.inc();

@@ -78,15 +78,15 @@ function createInstruments(registry: Registry) {
   return {
     startup: latency(
       "agent_sandbox_claim_startup_latency_ms",
-      "Time from the admission of a claim, which a webhook of yours notes in agents.x-k8s.io/webhook-first-observed-at, to its first Ready, in ms.",
+      "Time from the admission of a claim to the first Ready of the claim, in ms. A webhook of yours writes the time of the admission into the annotation agents.x-k8s.io/webhook-first-observed-at.",
     ),
     controllerStartup: latency(
       "agent_sandbox_claim_controller_startup_latency_ms",
-      "Time from the controller's first sight of a claim to its first Ready, in ms.",
+      "Time from the controller's first sight of a claim to the first Ready of the claim, in ms.",
     ),
     clientStartup: latency(
       "agent_sandbox_client_claim_startup_latency_ms",
-      "Time from the request for a claim, which its client notes in agents.x-k8s.io/client-first-requested-at, to its first Ready, in ms.",
+      "Time from the request for a claim to the first Ready of the claim, in ms. The client writes the time of the request into the annotation agents.x-k8s.io/client-first-requested-at.",
     ),
     created: new Counter({
       name: "agent_sandbox_claim_creation_total",

@@ -48,7 +48,7 @@ export class Signing implements Signer {
     const canSign = () => this.canSign();
     new Gauge({
       name: "rouse_hibernation_signing_key",
-      help: "1 if the leader has the key by which it permits memory to be restored. While it is 0 on the leader, no memory is kept or restored. With --hibernation only.",
+      help: "1 if this replica is the leader and has the key by which the leader permits memory to be restored. All other replicas show 0. While the leader shows 0, no memory is kept or restored. With --hibernation only.",
       registers: [options.registry],
       collect() {
         this.set(canSign() ? 1 : 0);
