@@ -17,6 +17,6 @@ export function createHeaderRefusals(registry: Registry, log: Logger, clock: Clo
   return (listener: string, reason: HeaderRefusal, peer: string): void => {
     refused.inc({ reason });
     if (mayLog.asks(`${listener} ${reason}`))
-      log.warn({ listener, reason, peer }, "connection without a valid PROXY header");
+      log.warn({ listener, reason, peer }, "connection rejected: no valid PROXY header");
   };
 }

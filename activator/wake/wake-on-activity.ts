@@ -52,7 +52,10 @@ export class WakeOnActivity implements AsyncDisposable {
     const asked = this.#ask(connection, uid)
       .catch((err: unknown) => {
         if (this.#stop.signal.aborted || !this.#mayLog.asks(uid)) return;
-        this.#parts.log.warn({ err, ...connection }, "could not cancel a suspension after data on an open connection");
+        this.#parts.log.warn(
+          { err, ...connection },
+          "could not cancel a suspension after data on an open connection; the next data tries again",
+        );
       })
       .finally(() => this.#asking.delete(uid));
     this.#asking.set(uid, asked);

@@ -42,7 +42,7 @@ export function startGarbageCollector(options: CollectorOptions): Running {
       collector.collect(uid);
       return {};
     },
-    onFailure: (uid, error) => options.log.error({ uid, err: error }, "garbage collection failed"),
+    onFailure: (uid, error) => options.log.error({ uid, err: error }, "garbage collection failed; retrying"),
   });
 }
 

@@ -47,6 +47,6 @@ export function startNamespaceController({ storage, kinds, deletion, clock, log 
       if (left.done && entry && !entry.object.metadata.finalizers) storage.remove(collection, entry.object);
       return {};
     },
-    onFailure: (name, error) => log.error({ namespace: name, err: error }, "could not empty a namespace"),
+    onFailure: (name, error) => log.error({ namespace: name, err: error }, "could not empty a namespace; retrying"),
   });
 }

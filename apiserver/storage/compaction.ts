@@ -70,7 +70,10 @@ export class Compaction {
       this.#failures += 1;
       const retryMs = backoffDelayMs(this.#failures, backoff);
       this.#notBeforeMs = this.#clock.ticksMs() + retryMs;
-      this.#log.error({ err, failures: this.#failures, retryMs }, "could not compact the journal");
+      this.#log.error(
+        { err, failures: this.#failures, retryMs },
+        "could not compact the journal; no commit is lost; retrying",
+      );
       return false;
     }
   }

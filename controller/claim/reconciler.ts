@@ -190,7 +190,7 @@ export class ClaimReconciler {
         if (!isNotFound(err))
           this.#options.log.warn(
             { err, claim: keyOf(claim) },
-            "could not delete the NetworkPolicy that an earlier release made for a claim",
+            "could not delete the NetworkPolicy that an earlier release made for a claim; the next reconcile of the claim tries again",
           );
       });
   }

@@ -186,7 +186,7 @@ class Candidate {
       if (lease?.spec?.holderIdentity !== identity) return;
       await client.replace(leaseType, { ...lease, spec: released(lease.spec, clock.now()) }, {}, limit.signal);
     } catch (error) {
-      log.warn({ err: error }, "could not release the Lease");
+      log.warn({ err: error }, "could not release the Lease; it expires by itself");
     }
   }
 
@@ -212,7 +212,7 @@ class Candidate {
     } catch (error) {
       // Another candidate was first; the next read shows its name.
       if (!signal.aborted && !isConflict(error) && !isAlreadyExists(error)) {
-        log.warn({ err: error }, "could not read or write the Lease");
+        log.warn({ err: error }, "could not read or write the Lease; retrying");
       }
       return false;
     }

@@ -55,7 +55,7 @@ export async function startCertificateFiles(
         onReload?.("success");
       } catch (err) {
         onReload?.("failure");
-        log.warn({ err, server }, "cannot reload certificate files; keeping the previous certificate");
+        log.warn({ err, server }, "cannot reload certificate files; keeping the previous certificate, and retrying");
       }
     }
   });

@@ -48,7 +48,11 @@ export class Removals implements AsyncDisposable {
       if (left?.mayGoOn) this.#goOnLater(path, pauseMs, left);
       else if (left) warn(path, left, this.#log);
     } catch (error) {
-      if (!signal.aborted) this.#log.warn({ err: error, path }, "could not remove a folder of a sandbox");
+      if (!signal.aborted)
+        this.#log.warn(
+          { err: error, path },
+          "could not remove a folder of a sandbox; retrying at the next start of local mode",
+        );
     }
   }
 

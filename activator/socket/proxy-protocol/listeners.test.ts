@@ -124,7 +124,7 @@ describe("a connection from a named network", () => {
       expect(client.received).toBe("");
     }
     expect(await world.counted(refused, reason)).toBe(8);
-    const logged = world.lines.filter(({ msg }) => msg === "connection without a valid PROXY header");
+    const logged = world.lines.filter(({ msg }) => msg === "connection rejected: no valid PROXY header");
     expect(logged).toMatchObject(listeners.map((listener) => ({ listener, reason, peer: proxyIp, level: "warn" })));
   });
 

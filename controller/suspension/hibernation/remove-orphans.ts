@@ -45,7 +45,7 @@ export function startOrphanRemoval(options: OrphanRemovalOptions): Running {
       try {
         await removal.round(signal);
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, "cannot look for orphaned memory images");
+        if (!signal.aborted) log.warn({ err: error }, "cannot look for orphaned memory images; retrying");
       }
       await clock.sleep(lookEveryMs, signal).catch(() => {});
     }

@@ -116,7 +116,7 @@ export class Scheduler {
       await client.patch(podType, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
     } catch (error) {
       if (isOfAnotherObject(error) || !this.#waiting.has(uid)) return;
-      log.warn({ err: error, pod: name }, "could not report why a Pod has no node");
+      log.warn({ err: error, pod: name }, "could not report why a Pod has no node; retrying");
       // Checked again soon, and then reported again.
       this.#waiting.set(uid, { reason, message: "" });
     }

@@ -120,7 +120,10 @@ export class Volumes {
   async #markDeleting(claimUid: string): Promise<void> {
     const path = this.#options.directories.volume(claimUid) + deletingSuffix;
     await writeFile(path, "").catch((err: unknown) => {
-      this.#options.log.warn({ err, path }, "could not mark the data of a deleted PersistentVolumeClaim for removal");
+      this.#options.log.warn(
+        { err, path },
+        "could not mark the data of a deleted PersistentVolumeClaim for removal; if local mode ends before the Pods that use the data, the data stays",
+      );
     });
   }
 
@@ -129,7 +132,7 @@ export class Volumes {
     await rm(path, { force: true }).catch((err: unknown) => {
       this.#options.log.warn(
         { err, path },
-        "could not remove the file that marks the data of a PersistentVolumeClaim for removal",
+        "could not remove the file that marks the data of a PersistentVolumeClaim for removal; retrying at the next start of local mode",
       );
     });
   }
