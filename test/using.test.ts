@@ -6,7 +6,7 @@ import { projectFiles } from "./support/project-files.ts";
 const sources = projectFiles().filter((file) => file.endsWith(".ts") && !/\.test\.ts$|^(test|bench)\//.test(file));
 
 /** Calls that return no promise. */
-const synchronous = /^return (now\(\)|body\.view\(\)|toTerminated\(|JSON\.parse\()/;
+const synchronous = /^return (now\(\)|body\.(?:view|join)\(\)|toTerminated\(|JSON\.parse\()/;
 
 const isFunction = ({ type }: Node) => /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(type);
 const isUsing = (node: Node) => node.type === "VariableDeclaration" && /using$/.test(String(node["kind"]));

@@ -89,14 +89,14 @@ describe("the next Pod of a sandbox that is to hibernate", () => {
 
   it("goes on from memory that a Pod without a signature of the controller has asked for", () => {
     const image = captured({ status: { refused: { podUID: "stray", reason: "NotSigned" } } });
-    expect(nextPodOf(sandboxOf(), pod(), seen(image)).from).toBe(image);
+    expect(nextPodOf(sandboxOf(), pod(), seen(image)).from?.image).toBe(image);
   });
 
   it("goes on from the last of several memories if the others were promised to Pods before", () => {
     const metadata = { name: "old", annotations: { [usedByAnnotation]: "pod-1" } };
     const used = captured({ metadata, spec: { podUID: "pod-0" } });
     const last = captured();
-    expect(nextPodOf(sandboxOf(), pod(), seen(used, last)).from).toBe(last);
+    expect(nextPodOf(sandboxOf(), pod(), seen(used, last)).from?.image).toBe(last);
   });
 
   it("is not bound to another node than that of the memory", () => {
