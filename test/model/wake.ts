@@ -143,7 +143,7 @@ export function nodeSteps(world: World): Step<World>[] {
       ? [{ what: `the agent tells the use of Pod ${at + 1}`, next: withImage(world, at + 1, { told: true }) }]
       : [],
   );
-  if (pod > 0 && world.left.kills > 0 && !mayBeCaptured(world, pod)) steps.push(end(world, pod));
+  if (pod > 0 && mayEnd(world, pod)) steps.push(end(world, pod));
   if (asks === 0 || gated || pod === 0) return steps;
   const started = { ...world, asks: 0, lived: pod };
   if (world.images[asks - 1]?.used)
@@ -152,6 +152,10 @@ export function nodeSteps(world: World): Step<World>[] {
   const next = withImage(started, asks, { used: true });
   return [...steps, { what: `Pod ${pod} goes on from Pod ${asks}`, next, ...(broken && { broken }) }];
 }
+
+/** Where there are activators, the kills are theirs: a dial that a Pod does not outlive is no fault of anybody. */
+const mayEnd = (world: World, pod: number): boolean =>
+  world.left.kills > 0 && world.activators.length === 0 && !mayBeCaptured(world, pod);
 
 /** What the agent does about a Pod that ends in its capture is not part of this model. */
 const mayBeCaptured = (world: World, pod: number): boolean =>

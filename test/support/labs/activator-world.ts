@@ -118,6 +118,8 @@ export const httpProgram =
     server.on("connection", (socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
+      // After an upgrade it has no listener of the server's any more, and a tunnel that is cut is reset.
+      socket.on("error", () => {});
     });
     await new Promise<void>((resolve) => server.listen(sandboxPort, podIp, resolve));
     return {
