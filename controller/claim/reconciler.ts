@@ -65,7 +65,11 @@ export class ClaimReconciler {
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;
-    const rejectedAgainMs = this.#rejectedAgainMs(end.claim, problem);
+    const requestAgainMs = this.#rejected.afterPass(
+      keyOf(end.claim),
+      end.claim.metadata,
+      problem?.remedy === "retrySlowly",
+    );
     if (written === "gone") return {};
     // The concurrent write enqueues the claim, and the next pass writes the status.
     if (written === "changed") return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
@@ -76,7 +80,7 @@ export class ClaimReconciler {
     const noteAgainMs = await this.#noteFirstReady(end.claim, status, sandbox, signal);
     const next = newlyExpired
       ? { requeueAfterMs: afterMarkingMs }
-      : this.#next(end, status, [noteAgainMs, rejectedAgainMs]);
+      : this.#next(end, status, [noteAgainMs, requestAgainMs]);
     if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
     return throwIfToBeRetried(problem, next);
   }
@@ -140,14 +144,6 @@ export class ClaimReconciler {
       sights.forget(keyOf(claim), claim.metadata.uid);
     };
     return notes.write(claim, claimFirstReadyAtAnnotation, write);
-  }
-
-  /** Milliseconds until a request that the API server has rejected is to be made again; undefined: none. */
-  #rejectedAgainMs(claim: Stored<SandboxClaim>, problem: ClaimProblem | undefined): number | undefined {
-    const { uid, generation = 0 } = claim.metadata;
-    if (problem?.remedy === "retrySlowly") return this.#rejected.rejected(keyOf(claim), `${uid} ${generation}`);
-    this.#rejected.forget(keyOf(claim));
-    return undefined;
   }
 
   /** When time alone, or an object that is not watched for this claim, may change the result. */

@@ -37,8 +37,8 @@ export const severalPods = (count: number): string =>
 
 /** What to do about the Pod of a sandbox that has not expired. */
 export function decidePod(observed: Observed): PodDecision {
-  const { actions, putOffMs } = decideFound(observed);
-  return { actions: [...giveUpBesideOwned(observed), ...actions], ...(putOffMs !== undefined && { putOffMs }) };
+  const decision = decideFound(observed);
+  return { ...decision, actions: [...giveUpBesideOwned(observed), ...decision.actions] };
 }
 
 /**
@@ -54,7 +54,9 @@ function giveUpBesideOwned(observed: Observed): readonly Action[] {
 }
 
 const giveUp = ({ image, why }: { readonly image: Stored<MemoryImage>; readonly why: LossReason }): Action => ({
-  ...{ do: "giveUpImage", image, why },
+  do: "giveUpImage",
+  image,
+  why,
 });
 
 function decideFound(observed: Observed): PodDecision {

@@ -26,7 +26,7 @@ import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
-import { earliest, rejectedAgainMs, throwWhatMayPass } from "./queue/pass-end.ts";
+import { areRejected, earliest, throwWhatMayPass } from "./queue/pass-end.ts";
 import { conclude, timesWithoutSuspension } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
@@ -135,7 +135,7 @@ export class SandboxReconciler {
       applied.unfinished ? 0 : undefined,
       applied.createInMs,
       noteAgainMs,
-      rejectedAgainMs(this.#rejected, sandbox, applied.failures),
+      this.#rejected.afterPass(key, sandbox.metadata, areRejected(applied.failures)),
     );
   }
 

@@ -36,6 +36,20 @@ export class SlowRetries {
   }
 
   /**
+   * After a pass over an object: the milliseconds until its request is to be tried again; undefined if none was rejected. An edit of the
+   * object begins anew.
+   */
+  afterPass(
+    key: string,
+    { uid, generation = 0 }: { readonly uid: string; readonly generation?: number },
+    isRejected: boolean,
+  ): number | undefined {
+    if (isRejected) return this.rejected(key, `${uid} ${generation}`);
+    this.forget(key);
+    return undefined;
+  }
+
+  /**
    * The request for this key was rejected. Returns the milliseconds until it is to be tried again. `subject`: what was asked for, as a
    * generation; another subject begins anew. A rejection before its time, as in a pass for another reason, changes nothing.
    */

@@ -1,6 +1,3 @@
-import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
-import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import type { SlowRetries } from "../../../lib/queues/slow-retries.ts";
 import type { Outcome } from "../../../lib/queues/workers.ts";
 import type { Failure } from "../actions.ts";
 
@@ -11,18 +8,8 @@ export function throwWhatMayPass(failures: readonly Failure[], unwritten: readon
   throw new AggregateError([...failures.map(({ cause }) => cause), ...unwritten], messages.join("\n"));
 }
 
-/** Milliseconds until what the API server has rejected is to be tried again; undefined: it has rejected nothing. */
-export function rejectedAgainMs(
-  retries: SlowRetries,
-  sandbox: Stored<Sandbox>,
-  failures: readonly Failure[],
-): number | undefined {
-  const key = keyOf(sandbox);
-  const { uid, generation = 0 } = sandbox.metadata;
-  if (failures.some(({ retry }) => retry === "slowly")) return retries.rejected(key, `${uid} ${generation}`);
-  retries.forget(key);
-  return undefined;
-}
+/** Whether the API server has rejected what the pass asked for. */
+export const areRejected = (failures: readonly Failure[]): boolean => failures.some(({ retry }) => retry === "slowly");
 
 export function earliest(...delaysMs: readonly (number | undefined)[]): Outcome {
   const given = delaysMs.filter((delayMs) => delayMs !== undefined);
