@@ -17,6 +17,7 @@ import {
   openActivatorWorld,
   sandboxPort,
 } from "../../test/support/labs/activator-world.ts";
+import { nextLoopbackAddress } from "../../test/support/sockets/loopback-address.ts";
 import { PodFences } from "../activity/pod-fences.ts";
 import { BusyProber, workloadsAskedMax } from "./busy-prober.ts";
 
@@ -120,7 +121,8 @@ describe("a busy probe by the activator", () => {
       what: "has another address",
       reason: "NotSeen",
       async act({ api }: ActivatorWorld) {
-        const body = { status: { podIP: "127.99.9.9", podIPs: [{ ip: "127.99.9.9" }] } };
+        const podIP = nextLoopbackAddress();
+        const body = { status: { podIP, podIPs: [{ ip: podIP }] } };
         await api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
       },
     },

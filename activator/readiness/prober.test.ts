@@ -3,12 +3,13 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { describe, expect, it } from "vitest";
 import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { nextLoopbackAddress } from "../../test/support/sockets/loopback-address.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import { ProbeBudget, type ProbeLease, probeLimits } from "./probe-budget.ts";
 import { acceptedPortsMax, Prober } from "./prober.ts";
 
 const never = new AbortController().signal;
-const ip = `127.${240 + (process.pid % 10)}.7.7`;
+const ip = nextLoopbackAddress();
 const port = 8888;
 const target = { namespace: "default", podUid: "p1", ip, port, probes: [], young: true };
 

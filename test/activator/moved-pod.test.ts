@@ -12,14 +12,9 @@ import {
   openActivatorWorld,
   sandboxPort,
 } from "../support/labs/activator-world.ts";
+import { nextLoopbackAddress } from "../support/sockets/loopback-address.ts";
 
 const nova = { namespace: "default", name: "nova" };
-let last = 0;
-/** A loopback address that no Pod of this process gets. */
-function freeAddress(): string {
-  last += 1;
-  return `127.${30 + (process.pid % 200)}.200.${last}`;
-}
 
 /** The Pod of nova keeps its UID. */
 async function report(
@@ -64,7 +59,7 @@ describe("a Pod that gets another address", () => {
     await using world = await openActivatorWorld();
     await world.awake("nova", saying("former"));
     expect((await ask(world)).text).toBe("former");
-    const podIP = freeAddress();
+    const podIP = nextLoopbackAddress();
     await using _program = await saying("new")(podIP);
     await report(world, { podIP });
     await eventually(async () => (await ask(world)).text === "new");
@@ -79,7 +74,7 @@ describe("a Pod that gets another address", () => {
     await stopResponding();
     const asked = ask(world);
     await eventually(async () => (await heldRequests(world)) === 1);
-    const podIP = freeAddress();
+    const podIP = nextLoopbackAddress();
     await using _program = await saying("new")(podIP);
     await report(world, { podIP });
     expect(await asked).toEqual({ status: 200, text: "new" });
@@ -90,7 +85,7 @@ describe("a Pod that gets another address", () => {
     await world.awake("nova", (ip) => startEchoServer(sandboxPort, ip));
     using client = new EchoClient(`127.0.0.1:${world.activator.proxyPort}`, "nova.default.sandbox.localhost");
     expect((await client.call("Unary", ["one"])).code).toBe(0);
-    const podIP = freeAddress();
+    const podIP = nextLoopbackAddress();
     await using program = await startEchoServer(sandboxPort, podIP);
     await report(world, { podIP });
     await eventually(async () => {
@@ -113,7 +108,7 @@ it("a Pod that gets a former address back is young there: its readiness probes a
   await world.awake("nova", program, { podTemplate: { spec: { containers } } });
   expect((await ask(world)).text).toBe("here");
   const former = (await world.api.client.get(podType, nova)).status?.podIP ?? "";
-  const podIP = freeAddress();
+  const podIP = nextLoopbackAddress();
   await using _elsewhere = await saying("elsewhere")(podIP);
   await report(world, { podIP });
   await eventually(async () => (await ask(world)).text === "elsewhere");
@@ -134,7 +129,7 @@ it("a Pod that gets a former address back is young there: its readiness probes a
 });
 
 describe.each([
-  { what: "gets another address", now: () => ({ podIP: freeAddress() }) },
+  { what: "gets another address", now: () => ({ podIP: nextLoopbackAddress() }) },
   { what: "ends", now: () => ({ phase: "Failed" as const }) },
 ])("a request in flight to a Pod that $what without a word", ({ now }) => {
   it("fails after 5 s", async () => {

@@ -3,7 +3,7 @@ import type { ContainerStatus, PodStatus } from "../../api/kinds/pod.ts";
 import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ChildProgram } from "../programs/child-program.ts";
-import { nextLoopbackAddress } from "./addresses.ts";
+import { nextLoopbackAddress } from "../support/sockets/loopback-address.ts";
 import type { ApiGate } from "./api-gate.ts";
 
 export interface ReplicaOptions {

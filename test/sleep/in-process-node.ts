@@ -7,7 +7,7 @@ import { isConflict, isNotFound } from "../../kube/client/errors.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { nextLoopbackAddress } from "./addresses.ts";
+import { nextLoopbackAddress } from "../support/sockets/loopback-address.ts";
 import { Ledger } from "./ledger.ts";
 import { RawWorkload } from "./raw-workload.ts";
 import { Workload } from "./workload.ts";

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { workloadPort } from "../sleep/workload.ts";
 import { eventually } from "../support/eventually.ts";
+import { nextLoopbackAddress } from "../support/sockets/loopback-address.ts";
 import { ByteCheck, bytesOf, downStream, upStream } from "./bytes.ts";
 import type { Seen, SessionSeen } from "./client-http.ts";
 import { Account, Ledger } from "./ledger.ts";
@@ -132,7 +133,7 @@ describe("a sandbox's connection", () => {
     ledger.open(planOf(1, { ending: "silent", endAfterMs: 50 }));
     ledger.open(planOf(2, { framing: "close", cutAt: 400, endAfterMs: 500 }));
     await using server = new PlannedHttpServer(ledger);
-    const host = "127.91.4.7";
+    const host = nextLoopbackAddress();
     await server.listen(host);
     const client = connect({ host, port: workloadPort, allowHalfOpen: true });
     let received = "";

@@ -6,6 +6,7 @@ import { isNotFound } from "../../../kube/client/errors.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
+import { nextLoopbackAddress } from "../sockets/loopback-address.ts";
 
 /** The program of a test's container: a server on the Pod's own address, until it is disposed of. */
 export type Program = (podIp: string) => Promise<AsyncDisposable> | AsyncDisposable;
@@ -21,13 +22,6 @@ export interface TinyKubelet extends AsyncDisposable {
   createRefusedPods(name: string): void;
   /** The number of Pods that were created for sandboxes with this name. */
   made(name: string): number;
-}
-
-let lastAddress = 0;
-/** A loopback address that no other test uses: test files run in processes of their own. */
-function nextAddress(): string {
-  lastAddress += 1;
-  return `127.${30 + (process.pid % 200)}.${lastAddress >> 7}.${1 + (lastAddress & 127)}`;
 }
 
 /** Stands for controller and kubelet: Pods are created, run and are deleted by `operatingMode`. */
@@ -103,7 +97,7 @@ class Kubelet implements TinyKubelet {
       return;
     }
     this.#made.set(name, this.made(name) + 1);
-    const podIP = nextAddress();
+    const podIP = nextLoopbackAddress();
     const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name, uid, controller: true };
     const metadata = { name, namespace, ownerReferences: [owner] };
     const type = { apiVersion: "v1", kind: "Pod" };
