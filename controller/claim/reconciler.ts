@@ -13,6 +13,7 @@ import type { Span } from "../../lib/tracing/tracer.ts";
 import type { View } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
+import { ErrorTexts } from "../sandbox/status/error-texts.ts";
 import { creatorAttribute, type Traces } from "../traces.ts";
 import type { ClaimProblem } from "./claim-problem.ts";
 import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
@@ -39,10 +40,12 @@ export class ClaimReconciler {
   readonly #options: ClaimReconcilerOptions;
   /** Of requests for claims that the API server has rejected. */
   readonly #rejected: SlowRetries;
+  readonly #errorTexts: ErrorTexts;
 
   constructor(options: ClaimReconcilerOptions) {
     this.#options = options;
     this.#rejected = new SlowRetries(options.clock);
+    this.#errorTexts = new ErrorTexts(options.clock);
   }
 
   /** @throws the error of a step that may succeed at a retry. */
@@ -51,6 +54,7 @@ export class ClaimReconciler {
     if (!claim) this.#options.sights.forget(key);
     if (!claim || claim.metadata.deletionTimestamp) {
       this.#rejected.forget(key);
+      this.#errorTexts.forget(key);
       return {};
     }
     await this.#deleteLegacyPolicy(claim, signal);
@@ -63,7 +67,8 @@ export class ClaimReconciler {
     const end = await new Pass(claim, this.#options, span, signal).run();
     if (end.is === "over") return { requeueAfterMs: end.requeueAfterMs };
     const status = this.#conclude(end);
-    const written = await this.#writeStatus(end.claim, status, signal);
+    const textDeferredMs = this.#errorTexts.deferMs(keyOf(end.claim), end.claim.status, status);
+    const written = textDeferredMs === undefined ? await this.#writeStatus(end.claim, status, signal) : "written";
     const problem = end.is === "ended" ? end.problem : undefined;
     const requestAgainMs = this.#rejected.afterPass(
       keyOf(end.claim),
@@ -80,7 +85,7 @@ export class ClaimReconciler {
     const noteAgainMs = await this.#noteFirstReady(end.claim, status, sandbox, signal);
     const next = newlyExpired
       ? { requeueAfterMs: afterMarkingMs }
-      : this.#next(end, status, [noteAgainMs, requestAgainMs]);
+      : this.#next(end, status, [noteAgainMs, requestAgainMs, textDeferredMs]);
     if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
     return throwIfToBeRetried(problem, next);
   }

@@ -30,6 +30,7 @@ import { areRejected, earliest, throwWhatMayPass } from "./queue/pass-end.ts";
 import { conclude, timesWithoutSuspension } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
+import { ErrorTexts } from "./status/error-texts.ts";
 import { patchStatus } from "./status/patch-status.ts";
 import { statusPatch } from "./status/status-patch.ts";
 import { isLowPriority } from "./write-priority.ts";
@@ -66,12 +67,14 @@ export class SandboxReconciler {
   readonly #notYet: DeferredWrites;
   /** Of children that the API server has rejected. */
   readonly #rejected: SlowRetries;
+  readonly #errorTexts: ErrorTexts;
 
   constructor(options: SandboxReconcilerOptions) {
     this.#options = options;
     this.#metadata = new DeferredWrites(options.clock);
     this.#notYet = new DeferredWrites(options.clock);
     this.#rejected = new SlowRetries(options.clock);
+    this.#errorTexts = new ErrorTexts(options.clock);
   }
 
   /** @throws AggregateError when a step failed that may succeed at a retry. */
@@ -117,7 +120,7 @@ export class SandboxReconciler {
       portShortage: portShortages.factOf(sandbox),
       unfinished: applied.unfinished,
     });
-    const statusPutOffMs = this.#putOff(sandbox, status);
+    const statusPutOffMs = this.#putOff(sandbox, status) ?? this.#errorTexts.deferMs(key, sandbox.status, status);
     const { client } = this.#writersFor(after);
     const { isGone = false, unwritten } =
       statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : { unwritten: [] };
@@ -267,6 +270,7 @@ export class SandboxReconciler {
     this.#metadata.note(key, false);
     this.#notYet.note(key, false);
     this.#rejected.forget(key);
+    this.#errorTexts.forget(key);
     this.#options.metrics.forget(key);
     return {};
   }

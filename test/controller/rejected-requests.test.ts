@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
 ];
 
 /** A controller whose requests of one sort are denied until `permitted`. */
-async function open({ verb, kind, begin }: Case) {
+async function open({ verb, kind, begin }: Case, rejection: (attempt: number) => ApiError = () => denied) {
   await using stack = new AsyncDisposableStack();
   const lab = stack.use(await openClaimLab());
   const clock = new FakeClock(systemClock.now());
@@ -76,7 +76,7 @@ async function open({ verb, kind, begin }: Case) {
     intercept: async (call, proceed) => {
       if (call.verb !== verb || call.kind !== kind) return proceed();
       policy.attempts += 1;
-      if (!policy.permits) throw denied;
+      if (!policy.permits) throw rejection(policy.attempts);
       const answer = await proceed();
       policy.done += 1;
       return answer;
@@ -109,6 +109,16 @@ describe("a request that an admission policy rejects as invalid", () => {
       expect(policy.done).toBe(1);
     },
   );
+
+  it.each(cases)("is made as seldom if its text differs each time: $what", { timeout: 60_000 }, async (one) => {
+    const withId = (attempt: number) =>
+      new ApiError(422, { ...denied.status, message: `request ${attempt} was denied` });
+    await using world = await open(one, withId);
+    await world.pass(1_800);
+    // Each text that is written causes one pass: after 5 s, 10 s, 20 s ... 10 min.
+    expect(world.policy.attempts).toBeGreaterThanOrEqual(8);
+    expect(world.policy.attempts).toBeLessThanOrEqual(30);
+  });
 
   it("is no failed reconcile, and its text stays in the condition", async () => {
     const [ofPod] = cases;

@@ -1,0 +1,63 @@
+import type { Condition } from "../../../api/kinds/meta.ts";
+import { differInMessagesAlone, findCondition } from "../../../api/rules/conditions.ts";
+import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { semanticallyEqual } from "../../semantic-equality.ts";
+
+/** How long another text for the same error may be deferred: longer each time. */
+const textBackoff: Backoff = { baseMs: 5_000, maxMs: 600_000, jitter: 0 };
+
+/** Of a Sandbox or of a claim. */
+type Status = { readonly conditions?: readonly Condition[] | undefined };
+
+interface Text {
+  /** The number of texts that were written for this error. */
+  readonly written: number;
+  readonly deferredSinceMs: number | undefined;
+}
+
+/**
+ * Defers a status that only has another text for the same error. A text can differ each time, as with the id of a request. Its own write
+ * would then cause the next pass, and that pass the next request, without a pause.
+ */
+export class ErrorTexts {
+  readonly #clock: Clock;
+  readonly #texts = new Map<string, Text>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds for which a status may be deferred; undefined: it may be written now. */
+  deferMs(key: string, before: Status | undefined, after: Status): number | undefined {
+    const nowMs = this.#clock.ticksMs();
+    const change = changeOf(before, after);
+    if (change === "other") {
+      this.#texts.delete(key);
+      return undefined;
+    }
+    const { written = 0, deferredSinceMs = nowMs } = this.#texts.get(key) ?? {};
+    const leftMs = deferredSinceMs + backoffDelayMs(written + 1, textBackoff) - nowMs;
+    const isDue = change === "text" && leftMs <= 0;
+    const isDeferred = change === "text" && !isDue;
+    this.#texts.set(key, {
+      written: isDue ? written + 1 : written,
+      deferredSinceMs: isDeferred ? deferredSinceMs : undefined,
+    });
+    return isDeferred ? leftMs : undefined;
+  }
+
+  forget(key: string): void {
+    this.#texts.delete(key);
+  }
+}
+
+/** `none` and `text`: it is the same error as before. */
+function changeOf(before: Status | undefined, after: Status): "none" | "text" | "other" {
+  const reason = findCondition(after.conditions, "Ready")?.reason;
+  if (reason !== "ReconcilerError" && reason !== "InvalidConfiguration") return "other";
+  const [was, is] = [before, after].map((status) => ({ ...status, conditions: undefined }));
+  if (!semanticallyEqual(was, is)) return "other";
+  if (semanticallyEqual(before?.conditions, after.conditions)) return "none";
+  return differInMessagesAlone(before?.conditions, after.conditions) ? "text" : "other";
+}
