@@ -10,7 +10,7 @@ export const localFlags = {
     "",
     "host names on which the activator accepts X-Sandbox headers, and whose web pages may send requests to sandboxes, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
-  http2: flag.boolean(false, "accept HTTP/2 from clients (experimental), as --http2 of the activator"),
+  http2: flag.boolean(true, "accept HTTP/2, gRPC and gRPC-Web from clients, as --http2 of the activator"),
   "grpc-web-origins": flag.string(
     "",
     "origins whose web pages may send calls of gRPC-Web to any sandbox, such as http://localhost:3000, separated by commas, as --grpc-web-origins of the activator; their hosts must be loopback names or in --allowed-hosts; needs --http2",

@@ -172,7 +172,11 @@ describe("the front of raw connections", () => {
       says: '--proxy-protocol-networks: "lb.example" is not a network like 10.0.0.0/8',
     },
     { args: [...open, "--tcp-front=on"], env: {}, says: "--tcp-front=on needs --drain-bind-address" },
-    { args: [...open, "--grpc-web-origins=http://a"], env: {}, says: "--grpc-web-origins needs --http2" },
+    {
+      args: [...open, "--http2=false", "--grpc-web-origins=http://a"],
+      env: {},
+      says: "--grpc-web-origins needs --http2",
+    },
     { args: [...drain, "--tcp-front-bind-address=127.0.0.1:80"], env: {}, says: "is no address" },
     { args: drain, env: { POD_IP: "pod" }, says: "POD_IP" },
   ])("refuses $says", ({ args, env, says }) => {

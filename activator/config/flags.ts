@@ -125,8 +125,8 @@ export const activatorFlags = {
     "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
   ),
   http2: flag.boolean(
-    false,
-    "accept HTTP/2 on the HTTP and HTTPS listeners (experimental); if false, clients are answered with HTTP/1.1 only",
+    true,
+    "accept HTTP/2, gRPC and gRPC-Web on the HTTP and HTTPS listeners; if false, clients are answered with HTTP/1.1 only, and a call of gRPC-Web reaches the sandbox as it is",
   ),
   "access-log": flag.boolean(
     true,

@@ -43,7 +43,6 @@ const activatorArgs = [
   "--authz-mode=tokenreview",
   "--authz-access-review",
   "--tcp-front=on",
-  "--http2",
   "--proxy-protocol-networks=192.0.2.0/24",
 ];
 

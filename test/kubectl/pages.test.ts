@@ -26,8 +26,8 @@ const commands = pages
   .flatMap((page) => commandsOf(page, readFileSync(join(root, page), "utf8")))
   .filter(({ command }) => !elsewhere.test(command));
 
-/** README.md names these flags of local mode for the commands with gRPC and a path. */
-const flags = ["--http2", "--path-routing-prefix=/s"];
+/** README.md names this flag of local mode for the commands with a path. */
+const flags = ["--path-routing-prefix=/s"];
 const needsFlags = /examples\/grpc|^grpcurl |:8080\/s\//;
 
 /** Runs the commands in their order, in a local mode of their own. */

@@ -152,14 +152,13 @@ describe("scoped tokens", () => {
 });
 
 describe("HTTP/2", () => {
-  it("is accepted if the value says so, and not by default", async () => {
+  it("is accepted by default, and not if the value says so", async () => {
     const argsWith = async (...values: readonly string[]) =>
       JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
     expect(await argsWith()).not.toContain("--http2");
-    expect(await argsWith("activator.http2=true")).toContain('"--http2"');
+    expect(await argsWith("activator.http2=false")).toContain('"--http2=false"');
     const origins = "activator.grpcWebOrigins={https://a.example,https://b.example}";
-    const both = await argsWith("activator.http2=true", origins);
-    expect(both).toContain('"--http2","--grpc-web-origins=https://a.example,https://b.example"');
+    expect(await argsWith(origins)).toContain('"--grpc-web-origins=https://a.example,https://b.example"');
   });
 });
 

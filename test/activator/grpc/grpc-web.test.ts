@@ -152,7 +152,7 @@ describe("a web page of another origin", () => {
 });
 
 it("a call of gRPC-Web, and its preflight, is a request like any other without HTTP/2", async () => {
-  await using world = await openActivatorWorld();
+  await using world = await openActivatorWorld(["--http2=false"]);
   const seen: string[] = [];
   const answering = httpProgram((request, response) => {
     seen.push(`${request.method} ${request.headers["content-type"]}`);

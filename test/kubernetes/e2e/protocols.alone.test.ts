@@ -39,16 +39,16 @@ calls.listen(${callPort});
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
-  await upgradeTo({ http2: true, prefix: "/s" });
+  await upgradeTo({ prefix: "/s" });
 });
 afterAll(async () => {
-  await upgradeTo({ http2: false, prefix: "" });
+  await upgradeTo({ prefix: "" });
   await cluster[Symbol.asyncDispose]();
 });
 
-async function upgradeTo({ http2, prefix }: { readonly http2: boolean; readonly prefix: string }): Promise<void> {
+async function upgradeTo({ prefix }: { readonly prefix: string }): Promise<void> {
   const inRelease = [`--kubeconfig=${inject("kubeconfig")}`, `--namespace=${release.namespace}`];
-  const values = [`--set=activator.http2=${http2}`, `--set=activator.pathRouting.prefix=${prefix}`];
+  const values = [`--set=activator.pathRouting.prefix=${prefix}`];
   const flags = ["--reuse-values", ...values, "--wait", "--timeout=180s"];
   await run(inject("helm"), ["upgrade", release.name, chart, ...inRelease, ...flags]);
 }

@@ -18,7 +18,7 @@ export interface GrpcExample extends AsyncDisposable {
 /** Local mode with the example for gRPC, which is suspended when it is idle for two seconds. */
 export async function startGrpcExample(...flags: readonly string[]): Promise<GrpcExample> {
   await using opened = new AsyncDisposableStack();
-  const ready = await opened.use(new LocalMode()).start("--no-example", "--http2", ...flags);
+  const ready = await opened.use(new LocalMode()).start("--no-example", ...flags);
   const kube = opened.use(clientOf(ready));
   for (const object of readExample("examples/grpc")) {
     const placed = { ...object, metadata: { ...object.metadata, namespace: "default" } };
