@@ -62,6 +62,31 @@ describe("what is remembered of policies that are gone", () => {
     expect(lost.size).toBe(0);
   });
 
+  it("is forgotten also if nobody ever asks for it", async () => {
+    const { clock, lost, lose } = openLost();
+    lose(policyOf("tpl"));
+    await clock.advance(3 * 60_000);
+    lose(policyOf("late"));
+    await clock.advance(3 * 60_000);
+    expect(lost.size).toBe(1);
+    await clock.advance(3 * 60_000);
+    expect(lost.size).toBe(0);
+  });
+
+  it("has at most 32 MiB, of which the namespace with the largest policies loses its own", () => {
+    const { lost, lose } = openLost();
+    lose(policyOf("small", { namespace: "quiet" }));
+    const large = (name: string): Stored<NetworkPolicy> => {
+      const from = [{ podSelector: { matchLabels: { padding: "p".repeat(1_048_576) } } }];
+      return { ...policyOf(name), spec: { podSelector: {}, ingress: [{ from }] } };
+    };
+    for (let number = 0; number < 40; number += 1) lose(large(`t-${number}`));
+    expect(lost.size).toBe(32);
+    expect(lost.has("quiet/small")).toBe(true);
+    expect([lost.has("lab/t-8"), lost.has("lab/t-39")]).toEqual([false, true]);
+    expect(lost.get("lab/t-39")).toEqual(large("t-39").spec);
+  });
+
   it("is of 1000 policies at most, the latest", () => {
     const { lost, lose } = openLost();
     for (let number = 0; number < 1_200; number += 1) lose(policyOf(`t-${number}`));

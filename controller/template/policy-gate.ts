@@ -39,7 +39,7 @@ export class PolicyGate {
     const policyName = networkPolicyName(name);
     const policy = networkPolicies.store.get(keyFor(namespace, policyName));
     // Whether a deleted template managed a policy is unknown, unless that policy was seen.
-    if ((policy && templateKeyOf(policy) === key) || !lostPolicies.get(key)) return undefined;
+    if ((policy && templateKeyOf(policy) === key) || !lostPolicies.has(key)) return undefined;
     return `no Pod starts without its network policy: SandboxTemplate "${name}" is gone, and its NetworkPolicy "${policyName}" is missing`;
   }
 

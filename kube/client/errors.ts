@@ -1,6 +1,13 @@
 import type { Status } from "../../api/kinds/meta.ts";
+import { ownText } from "../../lib/data/own-text.ts";
 
-/** The API server answered with an error. */
+/** Longer than any condition or event may be, which the message becomes a part of. */
+const messageCharactersMax = 65_536;
+
+/**
+ * The API server answered with an error. A message quotes what was rejected, so a tenant decides its length. What keeps a part of it keeps
+ * no more than these characters.
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** HTTP status code. */
@@ -10,10 +17,11 @@ export class ApiError extends Error {
   readonly status: Status;
 
   constructor(code: number, status: Status) {
-    super(status.message ?? `the API server answered ${code}`);
+    const { message = `the API server answered ${code}` } = status;
+    super(message.length > messageCharactersMax ? ownText(message.slice(0, messageCharactersMax)) : message);
     this.code = code;
     this.reason = status.reason ?? "";
-    this.status = status;
+    this.status = status.message === undefined ? status : { ...status, message: this.message };
   }
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
-import { eventType } from "../../api/kinds/core.ts";
+import { type Event, eventType } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { waiting } from "../../test/support/waiting.ts";
@@ -35,6 +36,27 @@ describe("an event recorder", () => {
     recorder.record(newEvent);
     await clock.advance(60_000);
     await vi.waitFor(async () => expect(await events()).toMatchObject([{ series: { count: 3 } }]), waiting);
+  });
+
+  it("writes the count of repeats that happened before the first write began", async () => {
+    const clock = new FakeClock();
+    const written: unknown[] = [];
+    const first = Promise.withResolvers<void>();
+    await using api = await openMemoryApi();
+    const client = interceptCalls(api.client, async ({ verb, body }, proceed) => {
+      written.push(verb === "create" ? (body as Event).reason : body);
+      if (written.length === 1) await first.promise;
+      return proceed();
+    });
+    await using recorder = openRecorder(client, clock);
+    recorder.record({ ...newEvent, reason: "Busy" });
+    await clock.advance(1);
+    for (let repeat = 0; repeat < 10; repeat += 1) recorder.record({ ...newEvent, reason: "Failed" });
+    first.resolve();
+    await vi.waitFor(() => expect(written).toHaveLength(2), waiting);
+    await clock.advance(60_000);
+    await vi.waitFor(() => expect(written).toHaveLength(3), waiting);
+    expect(written).toEqual(["Busy", "Failed", { series: expect.objectContaining({ count: 10 }) }]);
   });
 
   it("logs once a minute how many events it dropped before they were written", async () => {

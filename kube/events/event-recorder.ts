@@ -70,7 +70,8 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         series.forget(key);
       }
       if (closing && series.unwritten().length === 0) flushed.resolve();
-      return {};
+      // Repeats from before this write. The success of this pass ends the delay that they had.
+      return series.next(key) ? { requeueAfterMs: repeatsGatherMs } : {};
     },
     onFailure: (key, error) => log.debug({ err: error, event: key }, "could not write an event; requeued"),
   });

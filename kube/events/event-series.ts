@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Event } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
+import { ownText } from "../../lib/data/own-text.ts";
 import { SharedCache } from "../../lib/data/shared-cache.ts";
 import { MicroTimes, toMicroTime } from "../micro-time.ts";
 import { EventRateLimit } from "./event-rate-limit.ts";
@@ -136,10 +137,10 @@ function makeEvent({ regarding, type, reason, action, note }: NewEvent, reporter
   };
 }
 
-/** The longest prefix of a text that fits, without a partial character at its end. */
+/** The longest prefix of a text that fits, without a partial character at its end, and without the memory of the whole text. */
 function cutToBytes(text: string, bytesMax: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax));
-  return text.slice(0, read);
+  return read < text.length ? ownText(text.slice(0, read)) : text;
 }
 
 /**
