@@ -266,9 +266,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#dueMs = this.#host.nowMs() + this.#host.keepAliveTimeoutMs;
     const { bytes, at } = this.#ahead;
     if (bytes) this.#readHead(bytes, at, bytes.length);
-    if (this.#inputEnded) this.ended();
-    else if (!this.#host.accepting) this.closeIdle();
-    else this.socket.readOn();
+    if (this.#inputEnded) return this.ended();
+    if (!this.#host.accepting) this.closeIdle();
+    this.socket.readOn(); // the rest of a head that has begun to arrive may wait in the kernel
   }
 
   /** Answers a connection without a readable request, and closes it. After a preface of HTTP/2, another front may take it. */

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import type { Socket } from "node:net";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
@@ -32,6 +33,29 @@ describe("a front that drains", () => {
     socket.write(request.slice(20));
     expect(await heard).toMatch(/^HTTP\/1.1 200 OK[\s\S]*Connection: close[\s\S]*ok$/);
     await idle;
+  });
+
+  it("answers a request whose head had begun to arrive while the response before it was sent", async () => {
+    const rest = Promise.withResolvers<void>();
+    const server = createServer({ maxHeaderSize: 65_536 }, async (incoming, response) => {
+      response.write("begun");
+      if (incoming.url === "/first") await rest.promise;
+      response.end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    await using proxyPath = await openProxyPath((server.address() as AddressInfo).port);
+    const socket = await dialled(proxyPath.port);
+    const heard = hear(socket);
+    socket.write("GET /first HTTP/1.1\r\nHost: nova\r\n\r\n");
+    await once(socket, "data");
+    // More than is read ahead, and no whole head in what is read.
+    socket.write(`GET /second HTTP/1.1\r\nHost: nova\r\nX-Long: ${"x".repeat(40_000)}\r\n\r\n`);
+    await eventually(() => socket.writableLength === 0);
+    proxyPath.front.beginDrain();
+    proxyPath.front.stopAccepting();
+    rest.resolve();
+    expect((await heard).match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
+    server.close();
   });
 
   it("does not wait forever for a connection without a request", async () => {
