@@ -29,6 +29,14 @@ describe("a response of the activator", () => {
     expect(status === 503).toBe(headers.some(([name]) => name === "Retry-After"));
   });
 
+  it.each([
+    ["WrongToken", ["WWW-Authenticate", "Bearer"]],
+    ["MissingCredentials", ["WWW-Authenticate", "Bearer"]],
+    ["MethodNotAllowed", ["Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"]],
+  ] as const)("has the field that its status requires: %s", (code, field) => {
+    expect(toResponse(new ActivatorError(code)).headers).toContainEqual(field);
+  });
+
   it.each(Object.keys(activatorErrors) as ErrorCode[])("tells the known cause of %s", (code) => {
     const { detail } = new ActivatorError(code, { subject: "nova", because: "it rains" });
     expect(detail).toMatch(/[^.]: it rains$/);

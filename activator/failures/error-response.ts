@@ -16,10 +16,19 @@ export function toResponse(error: ActivatorError, head?: RequestHead, isLate = f
     ["X-Rouse-Reason", error.code],
     ["Cache-Control", "no-store"],
   ];
+  const required = requiredFields[error.status];
+  if (required) headers.push(required);
   if (error.retryAfterSeconds !== undefined) headers.push(["Retry-After", String(error.retryAfterSeconds)]);
   const body = page ? pageOf(error) : JSON.stringify({ detail: error.detail });
   return { status: error.status, headers, body, code: error.code };
 }
+
+/** The fields that a response with this status must have (RFC 9110, 15.5.2 and 15.5.6). */
+const requiredFields: Readonly<Record<number, HeaderPair>> = {
+  401: ["WWW-Authenticate", "Bearer"],
+  // The methods of RFC 9110 and RFC 5789 but CONNECT, which no sandbox is asked for.
+  405: ["Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"],
+};
 
 const pageOf = (error: ActivatorError): string => (error.code === "Waking" ? waitPage(error) : errorPage(error));
 
