@@ -11,6 +11,7 @@ import { PodLogs } from "./http/pod-logs.ts";
 import { handle, type Services } from "./http/request-handler.ts";
 import { ResourceRequests } from "./http/resource-requests.ts";
 import { UnfinishedBodies } from "./http/unfinished-bodies.ts";
+import { UnsentAnswers } from "./http/unsent-answers.ts";
 import { KindRegistry } from "./kind-registry.ts";
 import { ServerDocuments } from "./kinds/server-documents.ts";
 import type { PodLogSource } from "./pod-log-source.ts";
@@ -19,6 +20,7 @@ import { startObjectStore } from "./start-object-store.ts";
 import { insufficientStorage, internalError, StatusError } from "./status-errors.ts";
 import { openDataDir } from "./storage/data-dir.ts";
 import { isFullDisk } from "./storage/journal-size.ts";
+import { quotaForHeap } from "./storage/quota.ts";
 
 export interface MemoryApiOptions {
   readonly clock: Clock;
@@ -57,7 +59,9 @@ const httpLimits: ServerOptions = {
   keepAliveTimeout: 90_000,
 };
 // All clients are on this machine, at one address.
-const connectionsMax = { max: 5_000, perPeerMax: 5_000 };
+const connectionsMax = { max: 5_000, perPeerMax: 5_000, answerTakenWithinMs: 60_000 };
+/** What clients have not read of their answers, in all. A small heap has less. */
+const unsentAnswersMax = 256 * 1024 * 1024;
 
 /**
  * Starts an API server that keeps its objects in memory and behaves like kube-apiserver. Disposing ends its watches
@@ -72,9 +76,10 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   const kinds = new KindRegistry(options.kinds);
   const objects = cleanup.use(startObjectStore({ clock, log, kinds, dataDir, quotaBytes: options.quotaBytes }));
   const server = tls ? createTlsServer({ ...httpLimits, ...tls }) : createServer(httpLimits);
-  const connections = limitConnections(server, connectionsMax);
+  const connections = limitConnections(server, { ...connectionsMax, clock });
   const { port } = await listen(server, { host, port: options.port });
 
+  const unsent = new UnsentAnswers(Math.min(unsentAnswersMax, quotaForHeap()));
   const bodies = new UnfinishedBodies(options.maxBodyBytes ?? defaultBodyBytesMax);
   const services: Services = {
     access: { port, token },
@@ -87,7 +92,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
     "request",
     guarded(
       "api-server",
-      (request: IncomingMessage, response: ServerResponse) => serve(request, response, services, log),
+      (request: IncomingMessage, response: ServerResponse) => serve({ request, response }, unsent, services, log),
       (_request, response) => response.destroy(),
     ),
   );
@@ -104,19 +109,24 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
 }
 
 /** The only place where a rejection becomes a response. */
-async function serve(request: IncomingMessage, response: ServerResponse, services: Services, log: Logger) {
-  const exchange = { request, response };
+async function serve(
+  exchange: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  unsent: UnsentAnswers,
+  services: Services,
+  log: Logger,
+): Promise<void> {
+  const { request, response } = exchange;
   try {
     const { method = "GET", url = "/" } = request;
     const answer = await handle({ ...exchange, ...readTarget(url), method }, services);
-    if (answer !== streaming) send(exchange, answer);
+    if (answer !== streaming) send(exchange, answer, unsent);
   } catch (error) {
     // A client that disconnected during its body needs no response.
     if (response.destroyed) return;
     const rejection = rejectionFor(error);
     if (!rejection) log.error({ err: error, method: request.method }, "could not answer a request");
     if (response.headersSent) return void response.destroy();
-    send(exchange, refusalAnswer(rejection ?? internalError("see the log of the API server")));
+    send(exchange, refusalAnswer(rejection ?? internalError("see the log of the API server")), unsent);
   }
 }
 

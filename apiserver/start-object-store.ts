@@ -36,7 +36,7 @@ export interface ObjectStore extends Running {
 }
 
 /** An object, its text and its events take about three times its weight. A small heap has a smaller history. */
-const historyLimits = { historyLength: 1_000, historyWeightMax: Math.min(64 * 1024 * 1024, quotaForHeap() / 2) };
+const historyLimits = { historyLength: 1_000, historyWeightMax: Math.min(128 * 1024 * 1024, quotaForHeap() / 2) };
 const watchLimits = {
   watchesMax: 2_000,
   bufferedBytesMax: 8 * 1024 * 1024,

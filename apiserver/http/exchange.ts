@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dropRest } from "../../lib/net/one-request.ts";
 import type { StatusError } from "../status-errors.ts";
+import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** One request, parsed up to its path, and its response. */
 export interface Exchange {
@@ -62,8 +63,14 @@ export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError):
   return jsonAnswer(code, JSON.stringify(status), headers);
 }
 
-export function send({ request, response }: Pick<Exchange, "request" | "response">, answer: Answer): void {
+/** @throws StatusError 429 when the answers that clients have not taken are too large. */
+export function send(
+  { request, response }: Pick<Exchange, "request" | "response">,
+  answer: Answer,
+  unsent: UnsentAnswers,
+): void {
   const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
+  unsent.add(response, bytes.length);
   // The rest of a body must not be parsed as the next request.
   dropRest(request);
   response.writeHead(answer.code, {

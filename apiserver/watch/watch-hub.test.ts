@@ -49,6 +49,18 @@ describe("the history of a collection", () => {
     expect(() => hub.since("things", last - 10)).toThrow("too old resource version");
   });
 
+  it("counts what an object weighed before it was made smaller, which the history keeps", () => {
+    const storage = new Storage();
+    const things = Array.from({ length: 20 }, (_, index) => aThing(`t${index}`).metadata);
+    for (const metadata of things)
+      storage.put("things", { metadata: { ...metadata, labels: { long: "x".repeat(1_000) } } });
+    const hub = hubOver(storage, 1_000, 10_000);
+    const { version } = storage;
+    for (const metadata of things) storage.put("things", { metadata });
+    expect(() => hub.since("things", version)).toThrow("too old resource version");
+    expect(hub.since("things", storage.version - 2)).toHaveLength(2);
+  });
+
   it("has a commit that weighs more than all histories may only for watches that are open", () => {
     const storage = new Storage();
     const hub = hubOver(storage, 10, 50);

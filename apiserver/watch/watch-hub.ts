@@ -16,6 +16,9 @@ interface Channel {
   readonly listeners: Set<(commit: Commit) => void>;
 }
 
+/** A commit keeps the object before the change too, which may be far larger, and in the memory of nothing else. */
+const weightOf = ({ entry, previous }: Commit): number => entry.weight + (previous?.weight ?? 0);
+
 /** Keeps the last commits of each collection and passes them to its watches. */
 export class WatchHub {
   readonly #channels = new Map<string, Channel>();
@@ -34,7 +37,7 @@ export class WatchHub {
   publish(commit: Commit): void {
     const channel = this.#channel(commit.resource);
     channel.history.push(commit);
-    this.#count(channel, commit.entry.weight);
+    this.#count(channel, weightOf(commit));
     // Removing in batches keeps a commit cheap: each removal from the start of an array moves the rest.
     if (channel.history.length > this.#historyLength * 2) {
       this.#forget(channel, channel.history.length - this.#historyLength);
@@ -75,7 +78,7 @@ export class WatchHub {
   #forget(channel: Channel, count: number): void {
     const dropped = channel.history.splice(0, count);
     channel.forgottenVersion = dropped.at(-1)?.version ?? channel.forgottenVersion;
-    this.#count(channel, -dropped.reduce((sum, { entry }) => sum + entry.weight, 0));
+    this.#count(channel, -dropped.reduce((sum, commit) => sum + weightOf(commit), 0));
   }
 
   #largest(): Channel {

@@ -57,5 +57,10 @@ it("the measure of a value stops beyond the bound, and counts the holes of a lis
   const holes: unknown[] = [];
   holes.length = 4_294_967_295;
   expect(measureValue({ holes }, 1_000).parts).toBe(4_294_967_296);
-  expect(measureValue({ a: [1, 2], b: {} }, 1_000)).toEqual({ parts: 5, nesting: 2 });
+  expect(measureValue({ a: [1, 2], b: {} }, 1_000)).toEqual({ parts: 5, nesting: 2, characters: 2 });
+});
+
+it("the measure of a value counts the characters of its strings and names, each time that they occur", () => {
+  const text = "x".repeat(100);
+  expect(measureValue({ key: [text, text, { other: text }], number: 5 }, 1_000).characters).toBe(314);
 });

@@ -9,6 +9,8 @@ export interface JsonSize {
   readonly parts: number;
   /** How deep lists and objects are nested in each other. */
   readonly nesting: number;
+  /** Of all strings and names. An alias of YAML and a copy of a patch make much of a small text. */
+  readonly characters: number;
 }
 
 /**
@@ -29,7 +31,7 @@ export function measureJson(text: Uint8Array): JsonSize {
       if (open > nesting) nesting = open;
     } else if ((code | caseBit) === closing) open -= 1;
   }
-  return { parts, nesting };
+  return { parts, nesting, characters: text.length };
 }
 
 function closingQuote(text: Uint8Array, open: number): number {
@@ -38,18 +40,28 @@ function closingQuote(text: Uint8Array, open: number): number {
   return at;
 }
 
-/** As `measureJson` of the text of the value. It stops beyond `partsMax`. */
+/** As `measureJson` of the text of the value, with the characters of its strings alone. It stops beyond `partsMax`. */
 export function measureValue(value: unknown, partsMax: number): JsonSize {
   let [parts, nesting] = [0, 0];
+  let characters = charactersOf([value]);
   // Not recursive: the nesting may exceed the call stack. Level by level.
-  for (let level = objectsIn([value]); level.length > 0; level = objectsIn(level.flatMap(membersOf))) {
+  for (let level = objectsIn([value]); level.length > 0; ) {
     nesting += 1;
-    for (const object of level)
-      parts += Math.max(1, Array.isArray(object) ? object.length : Object.keys(object).length);
+    for (const object of level) {
+      const names = Array.isArray(object) ? [] : Object.keys(object);
+      parts += Math.max(1, Array.isArray(object) ? object.length : names.length);
+      characters += charactersOf(names);
+    }
     if (parts > partsMax) break;
+    const members = level.flatMap(membersOf);
+    characters += charactersOf(members);
+    level = objectsIn(members);
   }
-  return { parts, nesting };
+  return { parts, nesting, characters };
 }
+
+const charactersOf = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 0), 0);
 
 const objectsIn = (values: readonly unknown[]): readonly object[] =>
   values.filter((value): value is object => typeof value === "object" && value !== null);

@@ -1,0 +1,38 @@
+import type { ServerResponse } from "node:http";
+import { tooManyRequests } from "../status-errors.ts";
+
+/** A small answer costs little, and tells a client that it asks for too much. With 5,000 connections they take 80 MiB more. */
+const freeBytes = 16 * 1_024;
+
+/** The answers of all requests that their clients have not taken yet, with a limit for all of them. */
+export class UnsentAnswers {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  /** `bytesMax`: the largest answer is still sent if it is the only one. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Counts an answer until its response has been taken or its connection has gone.
+   *
+   * @throws StatusError 429 when all of them are too large.
+   */
+  add(response: ServerResponse, bytes: number): void {
+    if (bytes <= freeBytes) return;
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#bytesMax) {
+      throw tooManyRequests(
+        "clients have not read the answers to their requests, which take too much memory; try again",
+      );
+    }
+    this.#bytes += bytes;
+    response.once("close", () => {
+      this.#bytes -= bytes;
+    });
+  }
+}
