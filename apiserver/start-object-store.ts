@@ -39,6 +39,7 @@ export interface ObjectStore extends Running {
 const historyLimits = { historyLength: 1_000, historyWeightMax: Math.min(128 * 1024 * 1024, quotaForHeap() / 2) };
 const watchLimits = {
   watchesMax: 2_000,
+  watchesOfProgramMax: 1_500,
   bufferedBytesMax: 8 * 1024 * 1024,
   unsentBytesMax: Math.min(64 * 1024 * 1024, quotaForHeap() / 2),
   bookmarkEveryMs: 60_000,

@@ -20,15 +20,23 @@ function openWatches(unsentBytesMax: number) {
   storage.onCommit((commit) => hub.publish(commit));
   const kind = servedKinds({ clusterIps: loopbackClusterIps(1) }).find(({ type }) => type === configMapType);
   if (!kind) throw new Error("ConfigMaps are not served");
-  const limits = { watchesMax: 10, bufferedBytesMax: 50_000, unsentBytesMax, bookmarkEveryMs: 60_000 };
+  const limits = {
+    watchesMax: 10,
+    watchesOfProgramMax: 6,
+    bufferedBytesMax: 50_000,
+    unsentBytesMax,
+    bookmarkEveryMs: 60_000,
+  };
   const watches = new Watches({ storage, hub, clock: new FakeClock(), limits });
   const request = {
     ...{ kind, namespace, sendInitialEvents: false, timeoutSeconds: 3_600, bookmarks: true },
     ...{ matches: () => true, encoding: wholeObject },
   };
   return {
-    open() {
-      const response = new ServerResponse(new IncomingMessage(new Socket()));
+    open(program = "kubectl/v1.36") {
+      const message = new IncomingMessage(new Socket());
+      message.headers["user-agent"] = program;
+      const response = new ServerResponse(message);
       watches.start(response, { ...request, resourceVersion: storage.version });
       return response;
     },
@@ -51,6 +59,16 @@ it("all watches together have a budget for what is unsent, and the one furthest 
   expect(behind.destroyed).toBe(true);
   watches.write(5_000);
   expect(others.filter(({ destroyed }) => destroyed)).toHaveLength(1);
+});
+
+it("one program cannot have all watches, and has its place again once one of them has ended", () => {
+  const watches = openWatches(10_000);
+  const [first] = Array.from({ length: 6 }, () => watches.open("busy"));
+  expect(() => watches.open("busy")).toThrow("too many watches");
+  for (let number = 0; number < 4; number += 1) watches.open("other");
+  expect(() => watches.open("third")).toThrow("too many watches");
+  first?.emit("close");
+  expect(() => watches.open("busy")).not.toThrow();
 });
 
 it("a watch that was dropped gets no more events", () => {

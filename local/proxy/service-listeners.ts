@@ -1,13 +1,20 @@
 import { type ProxiedConnections, ServiceListener } from "./service-listener.ts";
 import type { ServiceRoute } from "./service-routes.ts";
 
+/** A listener takes a file descriptor of this process, which others need too. */
+const listenersMax = 2_000;
+
 /** The listeners, by Service, address and port. */
 export class ServiceListeners implements AsyncDisposable {
   readonly #connections: ProxiedConnections;
+  readonly #max: number;
   readonly #byService = new Map<string, Map<string, ServiceListener>>();
+  #size = 0;
 
-  constructor(connections: ProxiedConnections) {
+  /** `max`: of all Services. */
+  constructor(connections: ProxiedConnections, max: number = listenersMax) {
     this.#connections = connections;
+    this.#max = max;
   }
 
   /**
@@ -21,15 +28,21 @@ export class ServiceListeners implements AsyncDisposable {
     for (const [place, listener] of open) {
       if (wanted.has(place)) continue;
       open.delete(place);
+      this.#size -= 1;
       await listener[Symbol.asyncDispose]();
     }
     const refusals: Error[] = [];
     for (const [place, route] of wanted) {
       const listener = open.get(place);
       if (listener) listener.leadTo(route.targets);
-      else {
+      else if (this.#size >= this.#max) {
+        refusals.push(new Error(`cannot listen on ${place}: ${this.#max} ports of Services have a listener already`));
+      } else {
         await ServiceListener.open(this.#connections, route).then(
-          (opened) => open.set(place, opened),
+          (opened) => {
+            open.set(place, opened);
+            this.#size += 1;
+          },
           (cause: unknown) => refusals.push(new Error(whyNot(place, route, cause), { cause })),
         );
       }

@@ -15,14 +15,17 @@ export interface ServiceRoute {
   readonly targets: readonly Target[];
 }
 
+/** Of one Service. Each takes a listener of this machine. */
+export const portsMax = 100;
+
 /**
  * The routes of a Service and its slices: TCP ports of an IPv4 address, each with its ready targets. A port without
- * targets has no route, and its connections are refused.
+ * targets has no route, and its connections are refused. Ports beyond the first `portsMax` have none either.
  */
 export function routesOf({ spec }: Service, slices: readonly EndpointSlice[]): readonly ServiceRoute[] {
   const address = spec?.clusterIP;
   if (!address || address === "None" || spec?.type === "ExternalName") return [];
-  return (spec?.ports ?? []).flatMap(({ name = "", port, protocol = "TCP" }) => {
+  return (spec?.ports ?? []).slice(0, portsMax).flatMap(({ name = "", port, protocol = "TCP" }) => {
     if (protocol !== "TCP") return [];
     const targets = targetsOf(slices, name);
     return targets.length > 0 ? [{ address, port, targets }] : [];

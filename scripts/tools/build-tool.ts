@@ -158,6 +158,9 @@ export async function findOrBuild(name: ToolName, builder: ToolBuilder): Promise
   const directory = join(import.meta.dirname, tool.module);
   const hash = createHash("sha256").update(JSON.stringify(tool));
   for (const file of inputsOf(tool)) hash.update(readFileSync(join(directory, file)));
+  // Go builds for another machine if these say so.
+  for (const variable of ["GOOS", "GOARCH"])
+    if (environment[variable]) hash.update(`${variable}=${environment[variable]}`);
   const build = hash.digest("hex").slice(0, 16);
   const path = join(cacheDirectory, build, name);
   if (existsSync(path)) return path;

@@ -41,6 +41,7 @@ export class PodLife {
   /** Aborted once the object is gone, or the runtime waits no longer for its deletion. */
   readonly #over = new AbortController();
   readonly #deadline: Deadline;
+  readonly #wasFinished: boolean;
   #pod: Stored<Pod>;
   #lived: Promise<void> = Promise.resolve();
   #volumes: Promise<ReadonlyMap<string, string>> | undefined;
@@ -55,6 +56,7 @@ export class PodLife {
     this.#services = services;
     this.#pod = pod;
     const finished = isFinished(pod.status?.phase);
+    this.#wasFinished = finished;
     this.podIp = finished ? (pod.status?.podIP ?? "") : addresses.take(uid, clock.ticksMs(), pod.status?.podIP);
     this.#startTime = readTime(pod.status?.startTime) ?? clock.now();
     this.#deadline = new Deadline(clock, Number.POSITIVE_INFINITY);
@@ -77,14 +79,14 @@ export class PodLife {
     });
   }
 
-  /** All containers of the Pod have ended for good. */
+  /** All containers of the Pod have ended for good. Only this program knows: any client can write another phase. */
   get isFinished(): boolean {
-    return isFinished(this.#pod.status?.phase);
+    return this.#wasFinished || isFinished(this.#phase());
   }
 
   /** Starts the volumes and containers of the Pod; returns at once. */
   begin(): void {
-    if (this.isFinished) return;
+    if (this.#wasFinished) return;
     this.#lived = this.#live().catch((error: unknown) => this.#broken(error));
     // Clients wait for the process, not for the status, so the process starts first. Usually it runs by then, and the
     // first write reports it.
@@ -180,7 +182,7 @@ export class PodLife {
     await this.#stopContainers();
     this.#deadline[Symbol.dispose]();
     this.#terminated = true;
-    if (!this.isFinished) this.#writer.changed();
+    if (!isFinished(this.#writer.written?.phase)) this.#writer.changed();
     await this.#writer.finish(lastWriteLimitMs);
     addresses.free(this.podIp, uid, clock.ticksMs());
     // Before the deletion of the object, which a full disk can delay. Nothing waits for it: a program may have left very many files.

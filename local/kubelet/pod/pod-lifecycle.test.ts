@@ -39,6 +39,19 @@ describe("a Pod on the local node", () => {
     ]);
   });
 
+  it("runs on and says so again if another client writes that it has succeeded", async () => {
+    await using node = await openLocalNode();
+    await node.createPod("nova", { containers: [aScript(idle)] });
+    await node.podOnce("nova", ({ status }) => expect(status).toMatchObject(running));
+    const succeeded = { type: "merge", body: { status: { phase: "Succeeded" } } } as const;
+    const where = { namespace: "default", name: "nova" };
+    const { metadata } = await node.client.patch(podType, where, succeeded, { subresource: "status" });
+    await node.podOnce("nova", (pod) => {
+      expect(pod.metadata.resourceVersion).not.toBe(metadata.resourceVersion);
+      expect(pod.status).toMatchObject(running);
+    });
+  });
+
   it("is not written to any more once it is at rest", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", { containers: [aScript(idle)] });
