@@ -10,12 +10,12 @@ import { hibernation, suspensionStrategy } from "./suspension-strategy.ts";
 
 const requestPattern: JsonSchema = {
   ...object({
-    pathPrefix: described("Prefix of the request path. It starts with a slash.", {
+    pathPrefix: described("The request path begins with this prefix. The prefix begins with a slash.", {
       ...text,
       pattern: "^/",
       maxLength: 1024,
     }),
-    userAgentPrefix: described("Prefix of the User-Agent header.", {
+    userAgentPrefix: described("The User-Agent header begins with this prefix.", {
       ...text,
       minLength: 1,
       maxLength: 256,
@@ -27,30 +27,30 @@ const requestPattern: JsonSchema = {
 
 const busyProbe = object({
   "httpGet*": described(
-    `The request, as in the probes of a container. Its host is ignored. With more than ${probeHeadersMax} headers, or more than ${probeCharactersMax} characters of path and headers, it is not sent, and the workload counts as busy.`,
+    `The request has the form of a probe of a container. The field host is ignored. A request with more than ${probeHeadersMax} headers, or more than ${probeCharactersMax} characters of path and headers, is not sent, and the workload counts as busy.`,
     httpGet,
   ),
   limitSeconds: described(
-    `Maximum time in a row that the probe blocks suspension for inactivity, in seconds. Default: ${autoSuspensionDefaults.busyProbeLimitSeconds}.`,
+    `The probe blocks suspension for inactivity for at most this number of seconds in a row. Default: ${autoSuspensionDefaults.busyProbeLimitSeconds}.`,
     { ...int32, minimum: 1 },
   ),
 });
 
 const autoSuspension = object({
   busyProbe: described(
-    "A request to the workload before a suspension for inactivity. Status 2xx permits the suspension. Any other status, or no response, means busy.",
+    "The busy probe is a request to the workload before a suspension for inactivity. Status 2xx permits the suspension. With any other status, or without a response, the workload counts as busy.",
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits at most this time for requests that match ignoreRequests. For all other work it waits without a limit, unless an activator does not respond for five minutes. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `A manual suspension (a write of operatingMode: Suspended) waits at most this number of seconds for work in flight, and then cuts the work. A suspension for inactivity waits at most this time for requests that match ignoreRequests. For all other work, a suspension for inactivity waits without a limit, unless an activator does not respond for five minutes. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(
-    "Requests that neither wake the sandbox nor count as activity. A request matches if all fields of one entry match.",
+    "Requests that match one of the entries neither wake the sandbox nor count as activity. A request matches an entry if all fields of the entry match.",
     { ...listOf(requestPattern), maxItems: 64 },
   ),
   inactivityTimeoutSeconds: described(
-    "Time without activity after which the sandbox is suspended, in seconds. Without a value it is not suspended for inactivity.",
+    "The sandbox is suspended after this number of seconds without activity. Without a value, the sandbox is not suspended for inactivity.",
     { ...int32, minimum: 1 },
   ),
   keepAwakeUntil: described(
@@ -58,52 +58,58 @@ const autoSuspension = object({
     time,
   ),
   openConnections: described(
-    `What counts as activity on an open WebSocket, event stream, gRPC call or TCP connection. Data: data in either direction, without pings of a WebSocket or of HTTP/2 and comments of an event stream; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
+    `The value says what counts as activity on an open WebSocket, event stream, gRPC call or TCP connection. With Data, data in either direction counts, but not pings of a WebSocket or of HTTP/2 and comments of an event stream; data that the sandbox has not answered is work in flight. With Count, the open connection counts. With Ignore, nothing counts. Default: ${autoSuspensionDefaults.openConnections}.`,
     oneOf("Data", "Count", "Ignore"),
   ),
   unansweredLimitSeconds: described(
-    `With openConnections Data: how long unanswered data on a TCP connection, WebSocket or gRPC call is work in flight, in seconds after the client's last byte. 0: it is never work in flight. Default: ${autoSuspensionDefaults.unansweredLimitSeconds}.`,
+    `With openConnections Data, unanswered data on a TCP connection, WebSocket or gRPC call is work in flight for this number of seconds after the client's last byte. With 0, unanswered data is never work in flight. Default: ${autoSuspensionDefaults.unansweredLimitSeconds}.`,
     { ...int32, minimum: 0 },
   ),
 });
 
 const autoResume = object({
   allowFrom: described(
-    `Who may connect without HTTP. Namespace: Pods of its own namespace, through the Service of the sandbox. Cluster: Pods of all namespaces, through that Service; a Pod that uses the network of its node is not admitted. Any: these, and also everyone who knows its name, through the by-name listener of the activators. Such a connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
+    `The value says who may connect without HTTP. With Namespace, Pods of the namespace of the sandbox may connect through the Service of the sandbox. With Cluster, Pods of all namespaces may connect through the Service. With Any, everyone whom Cluster permits may connect, and also everyone who knows the name of the sandbox, through the by-name listener of the activators. A Pod that uses the network of a node never gets in through the Service. A connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
     oneOf("Namespace", "Cluster", "Any"),
   ),
   readiness: described(
-    `When a held request or connection is sent to the Pod. Auto: the port accepts connections, and the readiness probes of the Pod pass. PodReady: the Pod is Ready. PortOpen: the port accepts connections. Default: ${autoResumeDefaults.readiness}.`,
+    `The value says when a held request or connection is sent to the Pod. With Auto, the port must accept connections, and the readiness probes of the Pod must pass. With PodReady, the Pod must be Ready. With PortOpen, the port must accept connections. Default: ${autoResumeDefaults.readiness}.`,
     oneOf("Auto", "PodReady", "PortOpen"),
   ),
   timeoutSeconds: described(
-    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. --proxy-timeout, the header X-Sandbox-Timeout and grpc-timeout can shorten it. Default: ${autoResumeDefaults.timeoutSeconds}.`,
+    `A request or connection is held for at most this number of seconds while the sandbox wakes. The flag --proxy-timeout and the headers X-Sandbox-Timeout and grpc-timeout can shorten the time. Default: ${autoResumeDefaults.timeoutSeconds}.`,
     { ...int32, minimum: 1 },
   ),
   trigger: described(
-    `What wakes the sandbox. Connection: a request or connection to it. Never: only a change of operatingMode resumes it. Default: ${autoResumeDefaults.trigger}.`,
+    `The value says what wakes the sandbox. With Connection, a request or connection to the sandbox wakes the sandbox. With Never, only a change of operatingMode resumes the sandbox. Default: ${autoResumeDefaults.trigger}.`,
     oneOf("Connection", "Never"),
   ),
   waitPage: described(
-    `Response to a browser that requests a page while the sandbox wakes. Browser: after one second, a wait page that reloads itself. Never: the request is held. Default: ${autoResumeDefaults.waitPage}.`,
+    `The value says what a browser gets that requests a page while the sandbox wakes. With Browser, the browser gets a wait page after one second; the page reloads itself. With Never, the request is held. Default: ${autoResumeDefaults.waitPage}.`,
     oneOf("Browser", "Never"),
   ),
 });
 
 export const autoFields: Readonly<Record<string, JsonSchema>> = {
-  autoResume: described("How the sandbox wakes. Without it the defaults apply: a connection wakes it.", autoResume),
-  autoSuspension: described("When the sandbox is suspended for inactivity. Without it, never.", autoSuspension),
+  autoResume: described(
+    "The fields say how the sandbox wakes. Without autoResume the defaults apply: a connection wakes the sandbox.",
+    autoResume,
+  ),
+  autoSuspension: described(
+    "The fields say when the sandbox is suspended for inactivity. Without autoSuspension, the sandbox is never suspended for inactivity.",
+    autoSuspension,
+  ),
   suspensionStrategy,
 };
 
 export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
   hibernation,
   lastActivityTime: described(
-    "Time of the last activity, which includes that the Pod became Ready. Up to a minute behind while the sandbox is awake. Only for sandboxes with autoSuspension.",
+    "The sandbox last had activity at this time. The moment in which the Pod became Ready counts as activity too. While the sandbox is awake, the time may be up to a minute behind. Only sandboxes with autoSuspension have the field.",
     time,
   ),
   nextSuspensionTime: described(
-    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, and may lie in the past. It stays in the past while something else blocks the suspension: a busyProbe, an activator that does not respond, or memory that cannot be kept with onFailure StayAwake.",
+    "The sandbox will be suspended at this time if there is no activity before. While the sandbox is in use, the time may be up to a minute too early, and may lie in the past. The time stays in the past while something else blocks the suspension: a busyProbe, an activator that does not respond, or memory that cannot be kept with onFailure StayAwake.",
     time,
   ),
 };

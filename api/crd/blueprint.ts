@@ -5,41 +5,44 @@ import { storageClaimSpec } from "./storage-claim.ts";
 
 const podTemplate = object({
   metadata: described(
-    "Labels and annotations of the Pod. No other metadata of the Pod can be set.",
+    "The Pod gets the labels and annotations. No other metadata of the Pod can be set.",
     object({
-      annotations: described("Annotations of the Pod. Keys that are reserved for the system are ignored.", mapOf(text)),
-      labels: described("Labels of the Pod. Keys that are reserved for the system are ignored.", mapOf(text)),
+      annotations: described(
+        "The Pod gets these annotations. Keys that are reserved for the system are ignored.",
+        mapOf(text),
+      ),
+      labels: described("The Pod gets these labels. Keys that are reserved for the system are ignored.", mapOf(text)),
     }),
   ),
-  "spec*": described("The specification of the Pod, as in the core API.", podSpec),
+  "spec*": described("The specification of the Pod is the PodSpec of the core API.", podSpec),
 });
 
 /** The volume claims of a sandbox, or those that a SandboxClaim adds. */
 export const volumeClaimTemplates = listOf(
   object({
     metadata: described(
-      "The name by which containers mount the volume, and the metadata of the PersistentVolumeClaim.",
+      "The name is that by which containers mount the volume. The PersistentVolumeClaim gets the labels and annotations.",
       object({
-        annotations: described("Annotations of the PersistentVolumeClaim.", mapOf(text)),
-        labels: described("Labels of the PersistentVolumeClaim.", mapOf(text)),
+        annotations: described("The PersistentVolumeClaim gets these annotations.", mapOf(text)),
+        labels: described("The PersistentVolumeClaim gets these labels.", mapOf(text)),
         name: described(
-          "The name of the volume in the Pod. The name of the PersistentVolumeClaim is this name, a dash, and the name of the sandbox.",
+          "The volume has this name in the Pod. The name of the PersistentVolumeClaim is this name, a dash, and the name of the sandbox.",
           text,
         ),
       }),
     ),
-    "spec*": described("The requested storage: the specification of a PersistentVolumeClaim.", storageClaimSpec),
+    "spec*": described("The requested storage is the specification of a PersistentVolumeClaim.", storageClaimSpec),
   }),
 );
 
 /** The blueprint of a sandbox; Sandbox and SandboxTemplate have the same three fields. */
 export const blueprintFields: Readonly<Record<string, JsonSchema>> = {
   "podTemplate*": described(
-    "The Pod to run. A change takes effect when the next Pod is created, for example after a suspension; only labels and annotations are applied to an existing Pod.",
+    "The Pod is created from this template. A change takes effect when the next Pod is created, for example after a suspension; only labels and annotations are applied to an existing Pod.",
     podTemplate,
   ),
   service: described(
-    "Whether the sandbox has a Service of the same name: true creates it and waits for it, false deletes it. If absent, no Service is created, and an existing one is kept.",
+    "With true, the controller creates a Service with the name of the sandbox, and the sandbox is not Ready without the Service. With false, the controller deletes the Service. Without a value, no Service is created, and an existing Service is kept.",
     bool,
   ),
 };

@@ -146,8 +146,8 @@ function withVersions(
 function versionBody(description: string, parts: VersionParts) {
   const { spec, status, scale, columns, rules, selectableFields } = parts;
   const root = object({
-    apiVersion: described("The API group and version of the object.", text),
-    kind: described("The kind of the object.", text),
+    apiVersion: described("The API group and version of the object are written here.", text),
+    kind: described("The object has this kind.", text),
     metadata: { type: "object" },
     "spec*": spec,
     ...(status && { status }),

@@ -33,12 +33,12 @@ const nameIsLabel: ValidationRule = {
 const containerImages: JsonSchema = {
   ...listMapOf(
     object({
-      "image*": described("Its container image: a repository with a digest, or a digest alone.", {
+      "image*": described("The container ran this container image: a repository with a digest, or a digest alone.", {
         ...text,
         minLength: 1,
         maxLength: containerImageLengthMax,
       }),
-      "name*": described("The name of the container.", { ...text, minLength: 1, maxLength: 63 }),
+      "name*": described("The container has this name.", { ...text, minLength: 1, maxLength: 63 }),
     }),
     "name",
   ),
@@ -47,79 +47,79 @@ const containerImages: JsonSchema = {
 
 const spec = object({
   containerImages: described(
-    "What the containers of the captured Pod ran. A Pod that goes on from the memory names these container images, because a tag may have been moved. Written with the stage Capture.",
+    "The containers of the captured Pod ran these container images. A Pod that goes on from the memory names the same ones by digest, because a tag may have been moved. The controller writes the field with the stage Capture.",
     fixed(containerImages),
   ),
-  "nodeName*": described("The node of the Pod.", fixed(named)),
-  "podName*": described("The name of the Pod.", fixed(named)),
-  "podUID*": described("The UID of the Pod.", fixed(uid)),
+  "nodeName*": described("The Pod is on this node.", fixed(named)),
+  "podName*": described("The Pod has this name.", fixed(named)),
+  "podUID*": described("The Pod has this UID.", fixed(uid)),
   "runHash*": described(
-    "A hash of what the Pod runs. The memory is restored only into a Pod that runs the same.",
+    "The value is a hash of what the Pod runs. The memory is restored only into a Pod with the same hash.",
     fixed({ ...text, minLength: 1, maxLength: 128 }),
   ),
-  "sandboxUID*": described("The UID of the Sandbox.", fixed(uid)),
+  "sandboxUID*": described("The Sandbox has this UID.", fixed(uid)),
   "stage*": described(
-    "Preflight: the node agent says whether it can capture the Pod. Capture: it captures the Pod.",
+    "With Preflight, the node agent says whether the Pod can be captured. With Capture, the node agent captures the Pod.",
     stage,
   ),
   "timeoutSeconds*": described(
-    "Maximum time of a capture, in seconds, from when the node agent begins it. A capture that had to wait for others has less time, so that the controller need not wait longer.",
+    "A capture may take at most this number of seconds from the moment in which the node agent begins the capture. A capture that had to wait for other captures has less time, so that the controller need not wait longer.",
     fixed({ ...int32, minimum: 1, maximum: 60 }),
   ),
 });
 
 const preflight = object({
-  "capturable*": described("Whether the node agent can capture the Pod now.", bool),
-  message: described("Why it cannot, in full.", sentence),
-  reason: described("Why it cannot, in one word.", oneWord),
+  "capturable*": described("True means that the node agent can capture the Pod now.", bool),
+  message: described("The text says why the Pod cannot be captured.", sentence),
+  reason: described("The word says why the Pod cannot be captured.", oneWord),
 });
 
 const durations = object({
-  freezeMs: described("Time to freeze the Pod, in milliseconds.", milliseconds),
-  hashMs: described("Time to compute the hash of the files, in milliseconds.", milliseconds),
-  syncMs: described("Time until the files were safe on the disk, in milliseconds.", milliseconds),
-  writeMs: described("Time to write the memory, in milliseconds.", milliseconds),
+  freezeMs: described("The freeze of the Pod took this number of milliseconds.", milliseconds),
+  hashMs: described("The hashes of the files took this number of milliseconds.", milliseconds),
+  syncMs: described("The sync of the files to the disk took this number of milliseconds.", milliseconds),
+  writeMs: described("The write of the memory took this number of milliseconds.", milliseconds),
 });
 
 const restore = object({
-  durationMs: described("Duration of the restore, in milliseconds.", milliseconds),
+  durationMs: described("The restore took this number of milliseconds.", milliseconds),
   "outcome*": described(
-    "Restored: the processes went on. Failed: gVisor could not restore them. Refused: the shim did not use the memory, because it was missing, incomplete, changed or written by another build of gVisor, or because the Pod would have run something else. In both cases they were started anew.",
+    "Restored means that the processes went on. Failed means that gVisor could not restore the processes. Refused means that the shim did not use the memory, because the memory was missing, incomplete, changed or written by another build of gVisor, or because the Pod would have run something else. After Failed and Refused, the processes were started anew.",
     oneOf("Restored", "Failed", "Refused"),
   ),
-  "podUID*": described("The UID of the new Pod.", uid),
-  reason: described("Why the memory was not restored, in one word.", oneWord),
+  "podUID*": described("The new Pod has this UID.", uid),
+  reason: described("The word says why the memory was not restored.", oneWord),
 });
 
 const refused = object({
-  message: described("Why it was refused, in full.", sentence),
-  "podUID*": described("The UID of the Pod.", uid),
-  "reason*": described("Why it was refused, in one word.", oneWord),
+  message: described("The text says why the Pod was refused the memory.", sentence),
+  "podUID*": described("The Pod has this UID.", uid),
+  "reason*": described("The word says why the Pod was refused the memory.", oneWord),
 });
 
 const status = object({
-  bytes: described("Size of the files, in bytes.", { ...int64, minimum: 0 }),
-  capturedAt: described("Time at which the memory was captured.", time),
-  durations: described("Durations of the parts of the capture.", durations),
+  bytes: described("The files have this number of bytes.", { ...int64, minimum: 0 }),
+  capturedAt: described("The memory was captured at this time.", time),
+  durations: described("The fields have the durations of the parts of the capture.", durations),
   imageHash: described(
-    "SHA-256 of the description of the memory image, which has the hashes of all files; in hexadecimal digits.",
+    "The value is the SHA-256, in hexadecimal digits, of the description of the memory image. The description has the hashes of all files.",
     { ...text, pattern: "^[0-9a-f]{64}$" },
   ),
-  message: described("The reason of the phase, in full.", sentence),
+  message: described("The text says why the memory image has the phase.", sentence),
   phase: described(
-    "Capturing: the capture has begun. Captured: the memory is on the disk, and the Pod stays frozen. Failed: there is no memory on the disk; the Pod runs, or was ended. Restored: a new Pod has the memory. Lost: the memory was captured, and is gone.",
+    "Capturing means that the capture has begun. Captured means that the memory is on the disk, and the Pod stays frozen. Failed means that no memory is on the disk; the Pod runs, or was ended. Restored means that a new Pod has the memory. Lost means that the memory was captured, and is gone.",
     oneOf("Capturing", "Captured", "Failed", "Restored", "Lost"),
   ),
-  preflight: described("Whether the Pod can be captured.", preflight),
-  reason: described("The reason of the phase, in one word.", oneWord),
+  preflight: described("The fields say whether the Pod can be captured.", preflight),
+  reason: described("The word says why the memory image has the phase.", oneWord),
   refused: described(
-    "The last Pod that asked for this memory and was refused: it had no valid signature of the controller, the memory was gone, or another Pod had used it. It was started anew, and did not touch the memory.",
+    "The fields name the last Pod that asked for the memory and was refused: the Pod had no valid signature of the controller, the memory was gone, or another Pod had used the memory. The refused Pod was started anew, and did not touch the memory.",
     refused,
   ),
-  restore: described("What became of the memory when a new Pod asked for it.", restore),
-  runscVersion: described("The version of gVisor that wrote the files.", { ...text, maxLength: 128 }),
+  restore: described("The fields say what became of the memory when a new Pod asked for the memory.", restore),
+  runscVersion: described("This version of gVisor wrote the files.", { ...text, maxLength: 128 }),
   storeID: described(
-    "The store of the node that has the files. If its disk is not mounted, nothing is said about the files.",
+    "The store with this ID has the files. While the disk of that store is not mounted, the node agent says nothing about the files.",
     { ...text, maxLength: 64 },
   ),
 });
@@ -140,10 +140,10 @@ export const memoryImageDefinition: Definition = singleVersionDefinition({
   kind: "MemoryImage",
   plural: "memoryimages",
   shortName: "memimg",
-  description: "The memory of one Pod of a sandbox, captured on the disk of its node.",
+  description: "A MemoryImage stands for the memory of one Pod of a sandbox, which is captured on the disk of a node.",
   parts: {
-    spec: described("What to capture. Written by the controller.", spec),
-    status: described("What became of it. Written by the agent of the node.", status),
+    spec: described("The controller writes here what the node agent is to capture.", spec),
+    status: described("The node agent writes here what became of the memory.", status),
     columns,
     rules: [nameIsLabel],
     selectableFields: [{ jsonPath: ".spec.nodeName" }],

@@ -3,9 +3,9 @@ import { described, int32, intOrString, listOf, object, plainListOf, text } from
 
 const peers = listOf(
   object({
-    ipBlock: described("Addresses.", object({ "cidr*": text, except: listOf(text) })),
-    namespaceSelector: described("Namespaces by label.", labelSelector),
-    podSelector: described("Pods by label.", labelSelector),
+    ipBlock: described("The rule matches these addresses.", object({ "cidr*": text, except: listOf(text) })),
+    namespaceSelector: described("The rule matches Pods of namespaces with these labels.", labelSelector),
+    podSelector: described("The rule matches Pods with these labels.", labelSelector),
   }),
 );
 const ports = listOf(object({ endPort: int32, port: intOrString, protocol: text }));
@@ -13,20 +13,23 @@ const ports = listOf(object({ endPort: int32, port: intOrString, protocol: text 
 /** Rules of networking.k8s.io/v1. */
 export const networkPolicy = object({
   egress: described(
-    "Allowed outgoing connections of sandboxes. If absent, none.",
+    "Sandboxes may open the connections that one of the rules permits. Without a value, sandboxes may open no connection.",
     plainListOf(
       object({
-        ports: described("Ports; if absent, all.", ports),
-        to: described("Destinations; if absent, all.", peers),
+        ports: described("The rule permits these ports. Without a value, the rule permits all ports.", ports),
+        to: described(
+          "The rule permits these destinations. Without a value, the rule permits all destinations.",
+          peers,
+        ),
       }),
     ),
   ),
   ingress: described(
-    "Allowed incoming connections to sandboxes. If absent, none.",
+    "Sandboxes accept the connections that one of the rules permits. Without a value, sandboxes accept no connection.",
     plainListOf(
       object({
-        from: described("Sources; if absent, all.", peers),
-        ports: described("Ports; if absent, all.", ports),
+        from: described("The rule permits these sources. Without a value, the rule permits all sources.", peers),
+        ports: described("The rule permits these ports. Without a value, the rule permits all ports.", ports),
       }),
     ),
   ),

@@ -7,48 +7,60 @@ import { described, int32, listOf, mapOf, object, oneOf, plainListOf, text, time
 
 const lifecycle = object({
   shutdownPolicy: described(
-    "Action when the claim expires. Delete: it is deleted, and its sandbox after it. DeleteForeground: it is deleted, and its sandbox before it. Retain: it stays, and its sandbox is deleted.",
+    "The value says what happens when the claim expires. With Delete, the claim is deleted first, and then the sandbox. With DeleteForeground, the sandbox is deleted first, and then the claim. With Retain, the claim stays, and the sandbox is deleted.",
     withDefault(oneOf("Delete", "DeleteForeground", "Retain"), "Retain"),
   ),
-  shutdownTime: described("Time at which the claim expires. If absent, it does not expire.", time),
-  ttlSecondsAfterFinished: described("The claim expires this number of seconds after its sandbox has finished.", {
-    ...int32,
-    minimum: 0,
-  }),
+  shutdownTime: described(
+    "The claim expires at this time. Without a value, the claim does not expire at a fixed time.",
+    time,
+  ),
+  ttlSecondsAfterFinished: described(
+    "The claim expires this number of seconds after the sandbox has finished. Without a value, the end of the sandbox does not make the claim expire.",
+    {
+      ...int32,
+      minimum: 0,
+    },
+  ),
 });
 
 const env = listOf(
   object({
-    containerName: described("The container that gets the variable. Default: the first one.", text),
-    "name*": described("The name of the variable.", text),
-    "value*": described("Its value.", text),
+    containerName: described(
+      "The container with this name gets the variable. By default the first container gets the variable.",
+      text,
+    ),
+    "name*": described("The variable has this name.", text),
+    "value*": described("The variable has this value.", text),
   }),
 );
 
 const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
   additionalPodMetadata: described(
-    "Labels and annotations added to those of the Pod.",
+    "The labels and annotations are added to the labels and annotations of the Pod.",
     object({
-      annotations: described("Annotations to add.", mapOf(text)),
-      labels: described("Labels to add.", mapOf(text)),
+      annotations: described("The annotations are added to the annotations of the Pod.", mapOf(text)),
+      labels: described("The labels are added to the labels of the Pod.", mapOf(text)),
     }),
   ),
   env: described(
-    "Environment variables to add, as far as the template permits. A claim with an entry gets a new sandbox, not one of a pool.",
+    "The environment variables are added to the containers. If the template does not permit such variables, the claim gets no sandbox. A claim with an entry gets a new sandbox, and none of a pool.",
     env,
   ),
-  lifecycle: described("When the claim expires, and the action at that time.", lifecycle),
+  lifecycle: described("The fields say when the claim expires, and what happens then.", lifecycle),
 };
 
 const status = described(
-  "The observed state of the claim.",
+  "The controller writes the observed state of the claim here.",
   object({
-    conditions: described("The conditions of the claim: Ready, Finished.", conditions),
+    conditions: described("The conditions of the claim are Ready and Finished.", conditions),
     sandbox: described(
-      "The sandbox of the claim.",
+      "The fields name the sandbox of the claim.",
       object({
-        name: described("Its name.", text),
-        podIPs: described("The addresses of its Pod, if it has one.", plainListOf(text)),
+        name: described("The sandbox has this name.", text),
+        podIPs: described(
+          "The Pod of the sandbox has these addresses. Without a Pod, the field is absent.",
+          plainListOf(text),
+        ),
       }),
     ),
   }),
@@ -59,19 +71,20 @@ export const sandboxClaimDefinition: Definition = definition({
   kind: "SandboxClaim",
   plural: "sandboxclaims",
   shortName: "sandboxclaim",
-  description: "A request for one sandbox, taken from a pool if a ready one exists.",
+  description:
+    "A SandboxClaim asks for one sandbox. The sandbox is taken from a pool if the pool has a ready sandbox, and is created otherwise.",
   v1beta1: {
     spec: described(
-      "The requested sandbox.",
+      "The spec says which sandbox the claim asks for.",
       object({
         ...sharedSpecFields,
         volumeClaimTemplates: described(
-          "Volumes to add, as far as the template permits. A claim with an entry gets a new sandbox, not one of a pool.",
+          "The volumes are added to the sandbox. If the template does not permit such volumes, the claim gets no sandbox. A claim with an entry gets a new sandbox, and none of a pool.",
           volumeClaimTemplates,
         ),
         "warmPoolRef*": described(
-          "The pool to take the sandbox from; it names the template.",
-          object({ "name*": described("The name of a SandboxWarmPool of the same namespace.", text) }),
+          "The sandbox is taken from this pool. The pool names the template.",
+          object({ "name*": described("The SandboxWarmPool has this name, and is in the same namespace.", text) }),
         ),
       }),
     ),
@@ -85,15 +98,15 @@ export const sandboxClaimDefinition: Definition = definition({
   },
   v1alpha1: {
     spec: described(
-      "The requested sandbox.",
+      "The spec says which sandbox the claim asks for.",
       object({
         ...sharedSpecFields,
         "sandboxTemplateRef*": described(
-          "The template of the sandbox.",
-          object({ "name*": described("The name of a SandboxTemplate of the same namespace.", text) }),
+          "The sandbox is created from this template.",
+          object({ "name*": described("The SandboxTemplate has this name, and is in the same namespace.", text) }),
         ),
         warmpool: described(
-          "The pool to take the sandbox from: a name, default for any pool of the template, or none.",
+          "The sandbox is taken from the pool with this name. The value default permits any pool of the template. With the value none, the sandbox is created.",
           withDefault(text, "default"),
         ),
       }),

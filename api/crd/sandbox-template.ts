@@ -10,35 +10,35 @@ const sharedFields: Readonly<Record<string, JsonSchema>> = {
   ...blueprintFields,
   ...autoFields,
   envVarsInjectionPolicy: described(
-    "Whether claims may set environment variables: no (Disallowed), only new ones (Allowed), or also those of the template (Overrides).",
+    "With Disallowed, claims must not set environment variables. With Allowed, claims may set only new variables. With Overrides, claims may also replace variables of the template.",
     withDefault(oneOf("Allowed", "Overrides", "Disallowed"), "Disallowed"),
   ),
-  networkPolicy: described("Network rules that replace the built-in ones, even if empty.", networkPolicy),
+  networkPolicy: described("The rules replace the built-in network rules, even if the field is empty.", networkPolicy),
   networkPolicyManagement: described(
-    "Whether the controller creates a NetworkPolicy for the sandboxes of this template (Managed) or not (Unmanaged).",
+    "With Managed, the controller creates a NetworkPolicy for the sandboxes of the template. With Unmanaged, the controller creates none.",
     withDefault(oneOf("Managed", "Unmanaged"), "Managed"),
   ),
   volumeClaimTemplates: described(
-    "A PersistentVolumeClaim for each entry, for each sandbox. A change affects only sandboxes that are created later.",
+    "Each sandbox gets a PersistentVolumeClaim for each entry. A change affects only sandboxes that are created later.",
     volumeClaimTemplates,
   ),
 };
 
-const meaning = "The blueprint of the sandboxes.";
+const meaning = "The spec is the blueprint of the sandboxes.";
 
 export const sandboxTemplateDefinition: Definition = definition({
   group: extensionsGroup,
   kind: "SandboxTemplate",
   plural: "sandboxtemplates",
   shortName: "sandboxtemplate",
-  description: "A blueprint of sandboxes, for pools and claims.",
+  description: "A SandboxTemplate has the blueprint of sandboxes, for pools and claims.",
   v1beta1: {
     spec: described(
       meaning,
       object({
         ...sharedFields,
         volumeClaimTemplatesPolicy: described(
-          "Whether claims may set volumeClaimTemplates: no (Disallowed), only new ones (Allowed), or also those of the template (Overrides).",
+          "With Disallowed, claims must not set volumeClaimTemplates. With Allowed, claims may only add new ones. With Overrides, claims may also replace entries of the template.",
           withDefault(oneOf("Disallowed", "Allowed", "Overrides"), "Disallowed"),
         ),
       }),

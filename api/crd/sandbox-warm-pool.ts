@@ -3,18 +3,18 @@ import { ageColumn, type Definition, definition, type PrinterColumn, scaleSubres
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, int64, object, oneOf, text, withDefault } from "./shapes.ts";
 
-const replicas = described("Number of sandboxes that the pool keeps ready.", { ...int32, minimum: 0 });
+const replicas = described("The pool keeps this number of sandboxes ready.", { ...int32, minimum: 0 });
 
 const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
   "sandboxTemplateRef*": described(
-    "The template of the sandboxes.",
-    object({ "name*": described("The name of a SandboxTemplate of the same namespace.", text) }),
+    "The sandboxes are created from this template.",
+    object({ "name*": described("The SandboxTemplate has this name, and is in the same namespace.", text) }),
   ),
   updateStrategy: described(
-    "Handling of sandboxes created before a change of the template.",
+    "The fields say what happens to sandboxes that were created before a change of the template.",
     object({
       type: described(
-        "Recreate: they are replaced at once. OnReplenish: they stay until they are claimed.",
+        "With Recreate, the controller replaces such sandboxes at once. With OnReplenish, each such sandbox stays until a claim takes the sandbox.",
         withDefault(oneOf("Recreate", "OnReplenish"), "OnReplenish"),
       ),
     }),
@@ -22,9 +22,9 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
 };
 
 const sharedStatusFields: Readonly<Record<string, JsonSchema>> = {
-  readyReplicas: described("Number of sandboxes that are Ready.", int32),
-  replicas: described("Number of sandboxes of the pool.", int32),
-  selector: described("The label selector of the sandboxes.", text),
+  readyReplicas: described("This number of sandboxes is Ready.", int32),
+  replicas: described("The pool has this number of sandboxes.", int32),
+  selector: described("The label selector selects the sandboxes of the pool.", text),
 };
 
 const columns: readonly PrinterColumn[] = [
@@ -38,17 +38,18 @@ export const sandboxWarmPoolDefinition: Definition = definition({
   kind: "SandboxWarmPool",
   plural: "sandboxwarmpools",
   shortName: "swp",
-  description: "A number of sandboxes of one template, created in advance for claims.",
+  description:
+    "A SandboxWarmPool keeps a number of sandboxes of one template, which are created in advance for claims.",
   v1beta1: {
     spec: described(
-      "The size and the template of the pool.",
+      "The spec has the size and the template of the pool.",
       object({ ...sharedSpecFields, replicas: withDefault(replicas, 1) }),
     ),
     status: described(
-      "The observed state of the pool.",
+      "The controller writes the observed state of the pool here.",
       object({
         ...sharedStatusFields,
-        observedGeneration: described("The generation of the pool that the status was set for.", {
+        observedGeneration: described("The status was set for this generation of the pool.", {
           ...int64,
           minimum: 0,
         }),
@@ -58,8 +59,11 @@ export const sandboxWarmPoolDefinition: Definition = definition({
     columns,
   },
   v1alpha1: {
-    spec: described("The size and the template of the pool.", object({ ...sharedSpecFields, "replicas*": replicas })),
-    status: described("The observed state of the pool.", object(sharedStatusFields)),
+    spec: described(
+      "The spec has the size and the template of the pool.",
+      object({ ...sharedSpecFields, "replicas*": replicas }),
+    ),
+    status: described("The controller writes the observed state of the pool here.", object(sharedStatusFields)),
     scale: scaleSubresource,
     columns,
   },

@@ -31,23 +31,29 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
   ...blueprintFields,
   ...autoFields,
   shutdownPolicy: described(
-    "Handling of this object at its shutdownTime; the Pod and the Service are deleted in any case.",
+    "The value says what happens to the Sandbox at the shutdownTime. With Delete, the Sandbox is deleted. With Retain, the Sandbox stays. The Pod and the Service are deleted in both cases.",
     withDefault(oneOf("Delete", "Retain"), "Retain"),
   ),
-  shutdownTime: described("Time at which the sandbox expires. If absent, it does not expire.", time),
+  shutdownTime: described("The sandbox expires at this time. Without a value, the sandbox does not expire.", time),
   volumeClaimTemplates: described(
-    "A PersistentVolumeClaim for each entry, kept while the sandbox is suspended. Immutable.",
+    "The sandbox gets a PersistentVolumeClaim for each entry, and keeps the PersistentVolumeClaim while the sandbox is suspended. The field is immutable.",
     volumeClaimTemplates,
   ),
 };
 
 const sharedStatusFields: Readonly<Record<string, JsonSchema>> = {
   ...autoStatusFields,
-  conditions: described("The conditions of the sandbox: Ready, Suspended, PodScheduled, Finished.", conditions),
-  podIPs: described("The addresses of its Pod, if it has one.", plainListOf(text)),
-  selector: described("The label selector of its Pod.", text),
-  service: described("The name of its Service, if it has one.", text),
-  serviceFQDN: described("The DNS name of its Service inside the cluster.", text),
+  conditions: described(
+    "The conditions of the sandbox are Ready, Suspended, PodScheduled, Finished, AutoSuspensionBlocked and ServicePortsAllocated.",
+    conditions,
+  ),
+  podIPs: described(
+    "The Pod of the sandbox has these addresses. Without a Pod, the field is absent.",
+    plainListOf(text),
+  ),
+  selector: described("The label selector selects the Pod of the sandbox.", text),
+  service: described("The Service of the sandbox has this name. Without a Service, the field is absent.", text),
+  serviceFQDN: described("The Service of the sandbox has this DNS name inside the cluster.", text),
 };
 
 const columns: readonly PrinterColumn[] = [
@@ -67,15 +73,15 @@ export const sandboxDefinition: Definition = definition({
   kind: "Sandbox",
   plural: "sandboxes",
   shortName: "sandbox",
-  description: "A single Pod with a stable name and storage of its own, that can sleep and wake.",
+  description: "A Sandbox is a single Pod with a stable name and storage that stays. A Sandbox can sleep and wake.",
   v1beta1: {
     spec: {
       ...described(
-        "The desired state of the sandbox.",
+        "The spec says what the sandbox is to be.",
         object({
           ...sharedSpecFields,
           operatingMode: described(
-            "Whether the sandbox should be running or suspended. Suspended deletes its Pod and keeps its volumes and its Service.",
+            "With Running, the sandbox is to have a Pod. With Suspended, the Pod is deleted, and the volumes and the Service stay.",
             withDefault(oneOf("Running", "Suspended"), "Running"),
           ),
         }),
@@ -83,18 +89,18 @@ export const sandboxDefinition: Definition = definition({
       "x-kubernetes-validations": [volumeClaimTemplatesStay],
     },
     status: described(
-      "The observed state of the sandbox.",
-      object({ ...sharedStatusFields, nodeName: described("The node that its Pod is bound to.", text) }),
+      "The controller writes the observed state of the sandbox here.",
+      object({ ...sharedStatusFields, nodeName: described("The Pod of the sandbox is bound to this node.", text) }),
     ),
     columns,
     rules: [serviceNameFits],
   },
   v1alpha1: {
     spec: described(
-      "The desired state of the sandbox.",
+      "The spec says what the sandbox is to be.",
       object({
         ...sharedSpecFields,
-        replicas: described("Whether the sandbox should be running (1) or suspended (0).", {
+        replicas: described("With 1, the sandbox is to have a Pod. With 0, the sandbox is suspended.", {
           ...withDefault(int32, 1),
           minimum: 0,
           maximum: 1,
@@ -102,10 +108,10 @@ export const sandboxDefinition: Definition = definition({
       }),
     ),
     status: described(
-      "The observed state of the sandbox.",
+      "The controller writes the observed state of the sandbox here.",
       object({
         ...sharedStatusFields,
-        replicas: described("Number of Pods: 0 or 1.", { ...int32, minimum: 0 }),
+        replicas: described("The sandbox has this number of Pods: 0 or 1.", { ...int32, minimum: 0 }),
       }),
     ),
     scale: scaleSubresource,

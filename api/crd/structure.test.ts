@@ -65,6 +65,13 @@ describe("every schema", () => {
       .filter((path) => !isPartOfCoreApi(path));
     expect(silent).toEqual([]);
   });
+
+  it("is explained in sentences that name what they are about, and use no pronoun for it", () => {
+    const texts = [...new Set(all.flatMap(({ schema }) => schema.description ?? []))];
+    expect(texts.length).toBeGreaterThan(100);
+    expect(texts.filter((text) => /\b(it|its|they|them|their|theirs)\b/i.test(text))).toEqual([]);
+    expect(texts.filter((text) => !/^[A-Z].*\.$/.test(text))).toEqual([]);
+  });
 });
 
 describe("the schema of a Pod", () => {

@@ -4,18 +4,18 @@ import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, int64, object, oneOf, text, time } from "./shapes.ts";
 
 export const suspensionStrategy: JsonSchema = described(
-  "What a suspension keeps besides the volumes. Without this field: nothing.",
+  "The fields say what a suspension keeps besides the volumes. Without suspensionStrategy, a suspension keeps nothing else.",
   object({
     onFailure: described(
-      `With type Hibernate: what happens if the memory cannot be kept. Stop: the sandbox is suspended without it. StayAwake: the sandbox is not suspended for inactivity; a manual suspension is carried out without the memory. Default: ${suspensionStrategyDefaults.onFailure}.`,
+      `With type Hibernate, the value says what happens if the memory cannot be kept. With Stop, the sandbox is suspended without the memory. With StayAwake, the sandbox is not suspended for inactivity; a manual suspension is carried out without the memory. Default: ${suspensionStrategyDefaults.onFailure}.`,
       oneOf("Stop", "StayAwake"),
     ),
     timeoutSeconds: described(
-      `With type Hibernate: maximum time to capture the memory, in seconds. More than 60 counts as 60. Default: ${suspensionStrategyDefaults.timeoutSeconds}.`,
+      `With type Hibernate, the capture of the memory may take at most this number of seconds. More than 60 counts as 60. Default: ${suspensionStrategyDefaults.timeoutSeconds}.`,
       { ...int32, minimum: 1 },
     ),
     type: described(
-      `Stop: a suspension ends the processes, and their memory is lost. Hibernate: it keeps their memory where the node can do that. Experimental: only with --hibernation of the controller, and an agent on the node. Otherwise onFailure says what happens, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
+      `With Stop, a suspension ends the processes, and the memory of the processes is lost. With Hibernate, a suspension keeps the memory if the node can keep the memory. Hibernate is experimental, and needs --hibernation of the controller and a node agent on the node. If the memory cannot be kept, onFailure says what happens, and the status says why. Default: ${suspensionStrategyDefaults.type}.`,
       oneOf("Stop", "Hibernate"),
     ),
   }),
@@ -23,32 +23,47 @@ export const suspensionStrategy: JsonSchema = described(
 
 const lastWake = object({
   "mode*": described(
-    "Restored: the processes went on with their memory. Anew: they were started anew, without it.",
+    "Restored means that the processes went on with the memory. Anew means that the processes were started anew, without the memory.",
     oneOf("Restored", "Anew"),
   ),
-  durationMilliseconds: described("Duration of the restore, in milliseconds. Only for mode Restored.", int64),
+  durationMilliseconds: described(
+    "The restore took this number of milliseconds. Only mode Restored has the field.",
+    int64,
+  ),
   podUID: described(
-    "UID of the Pod that had asked for the memory, or for reason NotRecorded of the Pod that was made without it. Absent otherwise.",
+    "The Pod that had asked for the memory has this UID. With reason NotRecorded, the UID is that of the Pod that was made without the memory. The field is absent otherwise.",
     text,
   ),
-  reason: described("Why the processes were started anew, in one word. Only for mode Anew.", text),
+  reason: described("The word says why the processes were started anew. Only mode Anew has the field.", text),
 });
 
 export const hibernation: JsonSchema = described(
-  "What became of the memory. Only for sandboxes with suspensionStrategy.type Hibernate, and for those whose type was changed while their memory was kept.",
+  "The fields say what became of the memory. Only sandboxes with suspensionStrategy.type Hibernate have the field, and sandboxes whose type was changed while the memory was kept.",
   object({
-    bytes: described("Size of the captured memory on its node. Only for the states Hibernated and Restoring.", int64),
-    capturedAt: described("Time at which the memory was captured. Only for the states Hibernated and Restoring.", time),
-    durationMilliseconds: described(
-      "Duration of the capture, in milliseconds. Only for the states Hibernated and Restoring.",
+    bytes: described(
+      "The captured memory takes this number of bytes on the node. Only the states Hibernated and Restoring have the field.",
       int64,
     ),
-    lastWake: described("How the sandbox last woke. Absent until it has woken.", lastWake),
-    message: described("Why the memory is not kept, in full. Only for state Stopped.", text),
-    node: described("The node that has the memory. Only for the states Hibernated and Restoring.", text),
-    reason: described("Why the memory is not kept, in one word. Only for state Stopped.", text),
+    capturedAt: described(
+      "The memory was captured at this time. Only the states Hibernated and Restoring have the field.",
+      time,
+    ),
+    durationMilliseconds: described(
+      "The capture took this number of milliseconds. Only the states Hibernated and Restoring have the field.",
+      int64,
+    ),
+    lastWake: described(
+      "The fields say how the sandbox last woke. The field is absent until the sandbox has woken.",
+      lastWake,
+    ),
+    message: described("The text says why the memory is not kept. Only state Stopped has the field.", text),
+    node: described(
+      "The node with this name has the memory. Only the states Hibernated and Restoring have the field.",
+      text,
+    ),
+    reason: described("The word says why the memory is not kept. Only state Stopped has the field.", text),
     state: described(
-      "Hibernated: the sandbox is suspended, and its memory is kept. Restoring: a Pod that asks for the memory is on its node, and the node has not told yet what it got. Stopped: it is suspended without its memory. Absent otherwise.",
+      "Hibernated means that the sandbox is suspended, and the memory is kept. Restoring means that a Pod that asks for the memory is on the node, and the node has not told yet what the Pod got. Stopped means that the sandbox is suspended without the memory. The field is absent otherwise.",
       oneOf("Hibernated", "Restoring", "Stopped"),
     ),
   }),
