@@ -144,7 +144,10 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
     if (tombstone && textOf(tombstone) !== textOf(key)) throw error;
     const reason = error instanceof CaptureFailed ? error.reason : "CheckpointFailed";
     metrics.captureFailed(reason);
-    log.warn({ err: error, image: textOf(key), pod: podUID, reason }, "could not capture the memory of a Pod");
+    log.warn(
+      { err: error, image: textOf(key), pod: podUID, reason },
+      "could not capture the memory of a Pod; there is no further attempt, and the Pod runs again or ends",
+    );
     await giveUp({ ...key, podUID, reason, message: explainCause(error) }, doors);
   }
 }
@@ -172,7 +175,10 @@ async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: 
     writtenBytes: () => doors.sandboxes.writtenBytesOf(sandbox, `/${textOf(key)}.part/`),
   };
   void watchLateWrite(thawed, { ...doors, ...disk, ...late, end }).catch((error: unknown) => {
-    log.warn({ err: error, image: textOf(key) }, "cannot watch the disk while gVisor writes");
+    log.warn(
+      { err: error, image: textOf(key) },
+      "cannot watch the disk while gVisor writes; nothing watches the disk until the Pod runs again",
+    );
   });
   const is = await Promise.race([lateAnswer, thawed]);
   if (is === "late") log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");

@@ -71,11 +71,11 @@ export async function work(
   const sweep = async () => {
     for (;;) {
       await removeLeft(doors).catch((error: unknown) => {
-        log.warn({ err: error }, "cannot remove what shims have left");
+        log.warn({ err: error }, "cannot remove what shims have left; retrying in a minute");
       });
       // A disk that cannot be read for a moment must not end the captures in progress.
       await addAll().catch((error: unknown) => {
-        log.warn({ err: error }, "cannot look at all memory images of this node; trying again in a minute");
+        log.warn({ err: error }, "cannot look at all memory images of this node; retrying in a minute");
       });
       await clock.sleep(sweepMs, signal);
     }

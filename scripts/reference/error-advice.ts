@@ -144,8 +144,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry: the request may go to the new sandbox.",
   },
   InvalidConfiguration: {
-    why: "The API server or the controller rejects the Pod, a volume claim or the Service of the sandbox; the text names the cause.",
-    what: "Correct the spec of the sandbox. Where an admission policy rejects it, correct the policy: the controller tries again after at most 10 minutes, or when the sandbox changes.",
+    why: "The API server answers 422 Invalid to the controller for the Pod, a volume claim or the Service of the sandbox, or the Sandbox has more than 100 integers beyond 2^53, and at least one is in the Pod template; the text names the cause.",
+    what: "Correct the spec of the sandbox. Where an admission policy rejects an object, correct the policy: the controller tries the write again after at most 10 minutes (longer while many writes are rejected), or when the sandbox changes.",
   },
   QuotaExceeded: {
     why: "A ResourceQuota of the namespace has no room for the Pod, or for another object of the sandbox.",

@@ -157,7 +157,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     MultiplePods:
       "Several Pods belong to it. These Pods and its Service stay as they are until one Pod is left, or the sandbox expires.",
     InvalidConfiguration:
-      "The API server or the controller rejects what it asks for. What the API server rejects is tried again after at most 10 minutes, because its admission policies may change, and when the Sandbox or an object of it changes.",
+      "The API server answers 422 Invalid to the write of an object of the sandbox, such as the Pod, also where an admission policy rejects the object. The controller tries the write again after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the Sandbox or an object of it changes. Or the Sandbox has more than 100 integers beyond 2^53, and at least one is in the Pod template; the controller creates no Pod until the Sandbox changes. If something else fails too, or the API server gives another answer, such as 400 or 403, as most admission webhooks do, the reason is ReconcilerError.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
   },
   Suspended: {
@@ -276,6 +276,6 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
   InvalidConfiguration:
-    "The API server rejects what it asks for. It is tried again after at most 10 minutes, because the admission policies of the server may change, and when the claim, its pool, its template or its sandbox changes.",
+    "The API server answers 422 Invalid to a write for the claim, such as the creation of its sandbox, also where an admission policy rejects it. The controller tries the write again after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the claim, its pool, its template or its sandbox changes. With another answer, such as 400 or 403, as most admission webhooks give, the reason is ReconcilerError.",
   ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
 };

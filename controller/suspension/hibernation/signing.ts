@@ -102,7 +102,7 @@ export class Signing implements Signer {
       try {
         await tellUntilKnown(this.#options, this.#key, AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]));
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, "cannot tell nodes the public key; trying again");
+        if (!signal.aborted) log.warn({ err: error }, "cannot tell nodes the public key; retrying");
       }
     }
   }

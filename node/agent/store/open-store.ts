@@ -63,7 +63,7 @@ export async function watchStore(
     } catch (error) {
       failures += 1;
       if (error instanceof ForeignStore || failures >= unreadableMax) throw error;
-      log.warn({ err: error }, "cannot read which store this is; trying again");
+      log.warn({ err: error }, "cannot read which store this is; retrying in 5 seconds");
     }
   }
 }

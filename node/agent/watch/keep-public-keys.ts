@@ -57,7 +57,7 @@ export function keepPublicKeys(options: KeepPublicKeysOptions): Running {
             await files.replace(path, text);
           }
         } catch (error) {
-          log.warn({ err: error }, "cannot keep the public keys of the controller on the node");
+          log.warn({ err: error }, "cannot copy the public keys of the controller to the node; retrying in 10 seconds");
         }
         await change.wait(againMs, signal);
       }

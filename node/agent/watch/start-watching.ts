@@ -113,7 +113,7 @@ async function selectionOfImages(parts: WatchingParts, fieldSelector: string, si
     } catch (error) {
       if (error instanceof ApiError && error.code === 400) return {};
       signal.throwIfAborted();
-      log.warn({ err: error }, "cannot ask the API server for the MemoryImages of this node; asking again");
+      log.warn({ err: error }, "cannot ask the API server for the MemoryImages of this node; retrying in a second");
     }
     await clock.sleep(askAgainMs, signal);
   }
