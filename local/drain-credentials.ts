@@ -12,14 +12,14 @@ import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { validityFrom } from "./credentials.ts";
 
-/** What the two sides of the drain port prove to each other. */
+/** What the two sides of the drain listener prove to each other. */
 export interface LocalDrainCredentials {
   readonly activator: CertificatePair;
   readonly controller: DrainCredentials;
 }
 
 /**
- * Creates new certificates at every start. Any program and any web page of this machine can reach the drain port, and who may
+ * Creates new certificates at every start. Any program and any web page of this machine can reach the drain listener, and who may
  * ask there can stop sandboxes. The keys of the authority and of the controller stay in memory.
  */
 export async function makeDrainCredentials(clock: Clock): Promise<LocalDrainCredentials> {

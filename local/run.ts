@@ -157,7 +157,7 @@ function startApi(
   );
 }
 
-/** The drain port, and the address of the ports for Services. */
+/** The drain listener, and the address of the ports for Services. */
 const frontFlags = (front: string, drainFlags: readonly string[]) => [
   `--drain-bind-address=${front}:0`,
   ...drainFlags,

@@ -93,7 +93,7 @@ const closed = (socket: Socket) => new Promise<void>((resolve) => socket.once("c
 const servers = [
   { what: "pages", isSecure: false, start: () => startPages() },
   { what: "pages over TLS", isSecure: true, start: () => startPages({ certificates }) },
-  { what: "the drain port", isSecure: false, start: startDrain },
+  { what: "the drain listener", isSecure: false, start: startDrain },
   { what: "the conversion webhook", isSecure: true, start: startConversion },
   { what: "the API of the local mode", isSecure: false, start: startApi },
 ];

@@ -19,6 +19,7 @@ const former: Readonly<Record<string, string>> = {
   DeafProgram: "UnresponsiveProgram",
   openPassage: "openProxyPath",
   Inhabitant: "SoakSandbox",
+  "drain port": "drain listener",
 };
 
 const files = projectFiles().filter((file) => /\.(ts|md|yaml|txt)$/.test(file));

@@ -136,7 +136,7 @@ describe("the settings of the activator", () => {
     expect(() => settingsOf("--authz-tokenreview-cache-size=0")).toThrow("authz-tokenreview-cache-size");
   });
 
-  it("disable the drain port by default, and limit it to loopback without certificates", () => {
+  it("disable the drain listener by default, and limit it to loopback without certificates", () => {
     expect(parseActivatorConfig(open).drain).toBeUndefined();
     const loopback = parseActivatorConfig([...open, "--drain-bind-address=127.0.0.1:0"]);
     expect(loopback.drain).toEqual({ host: "127.0.0.1", port: 0, tls: undefined });
@@ -154,7 +154,7 @@ describe("the front of raw connections", () => {
   const open = ["--authz-mode=allow-all"];
   const drain = [...open, "--drain-bind-address=127.0.0.1:8446"];
 
-  it("is enabled with the drain port, unless it is disabled", () => {
+  it("is enabled with the drain listener, unless it is disabled", () => {
     expect(parseActivatorConfig(open).tcpFront).toBeUndefined();
     expect(parseActivatorConfig(drain).tcpFront).toEqual({ host: undefined, podIp: undefined });
     expect(parseActivatorConfig([...drain, "--tcp-front=off"]).tcpFront).toBeUndefined();

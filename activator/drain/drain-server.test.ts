@@ -33,7 +33,7 @@ async function openServer(changed: Partial<DrainServerOptions> = {}) {
   return { ...server, port: server.port, fences, calls };
 }
 
-describe("the drain port", () => {
+describe("the drain listener", () => {
   it("answers every request of the protocol", async () => {
     await using server = await openServer();
     const ask = async (path: string, body: object) => {
@@ -125,7 +125,7 @@ function askOver(port: number, ca: string, { certificate, key }: Caller): Promis
   });
 }
 
-describe("the drain port with certificates", () => {
+describe("the drain listener with certificates", () => {
   it("answers the controller alone", async () => {
     const { authority, own, caller, tls } = await certificates();
     await using server = await openServer({ certificates: new CurrentCertificate(tls) });
@@ -152,7 +152,7 @@ describe("the drain port with certificates", () => {
     };
     await write(former.tls);
     const clock = new FakeClock();
-    const options = { server: "the drain port", clock, log: silentLogger };
+    const options = { server: "the drain listener", clock, log: silentLogger };
     await using shown = await startCertificateFiles(files, options);
     await using server = await openServer({ certificates: shown });
     await write({ ...next.tls, key: "half written" });

@@ -74,7 +74,8 @@ export class ReplicaState {
     const handlers = new DrainHandlers({ activity, fences, closeOpen, settle, seenGeneration, listening, busy });
     await using stack = new AsyncDisposableStack();
     stack.use(this.#workloads);
-    const certificates = tls && stack.use(await startCertificateFiles(tls, { server: "the drain port", clock, log }));
+    const certificates =
+      tls && stack.use(await startCertificateFiles(tls, { server: "the drain listener", clock, log }));
     const { port } = stack.use(
       await startDrainServer({ address, certificates, handlers, onCall: this.#metrics.called }),
     );

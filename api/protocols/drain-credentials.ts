@@ -1,4 +1,4 @@
-// Authentication on the drain port: mutual TLS between the controller and the activators, with certificates from one
+// Authentication on the drain listener: mutual TLS between the controller and the activators, with certificates from one
 // Secret in the activators' namespace. The controller creates and renews it; activators reload it when it changes.
 
 export const drainSecretName = "rouse-drain-tls";

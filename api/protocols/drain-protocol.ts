@@ -2,7 +2,7 @@
 // response is no answer. Times are ages by the sender's monotonic clock, never timestamps: the clocks of two machines
 // differ.
 
-/** Paths of the drain port. */
+/** Paths of the drain listener. */
 export const drainPaths = {
   observed: "/drain/v1/observed",
   promise: "/drain/v1/promise",

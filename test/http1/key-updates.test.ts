@@ -27,7 +27,7 @@ describe("a client that sends KeyUpdate messages without end", () => {
     await path.empty();
   });
 
-  it("is cut by a server of pages, as by the drain port and the webhook", async () => {
+  it("is cut by a server of pages, as by the drain listener and the webhook", async () => {
     const pages = { "/": () => ({ contentType: "text/plain", body: "fine" }) };
     const address = { host: "127.0.0.1", port: 0 };
     await using server = await startPageServer({ name: "the test", address, pages, log: silentLogger, tls });

@@ -125,7 +125,7 @@ describe("the chart", () => {
     }
   });
 
-  it("configures no activators in the controller and no drain port without inactivity suspension", async () => {
+  it("configures no activators in the controller and no drain listener without inactivity suspension", async () => {
     const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
     for (const part of ["activator-namespace", "/etc/rouse/drain", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);

@@ -117,7 +117,7 @@ it("a sandbox that is to hibernate says that local mode has no gVisor", async ()
   });
 }, 60_000);
 
-it("the drain port answers nobody without the certificate of the controller", async () => {
+it("the drain listener answers nobody without the certificate of the controller", async () => {
   const ports = listeningOf(local.pid);
   expect(ports).toContainEqual({ host: "127.0.0.1", port: Number(new URL(ready.activator).port) });
   const plain = await Promise.all(ports.map((port) => answerOf(overHttp, port)));

@@ -89,7 +89,7 @@ export async function startPrograms() {
     proxiedByName: { name: "the by-name listener behind a proxy", ...proxied, port: 8444, own: named },
     activatorMetrics: { name: "the activator's metrics", host, port: 9090 },
     activatorHealth: { name: "the activator's health", host, port: 8081 },
-    drain: { name: "the drain port", host, port: 8446, tls: controllerPair },
+    drain: { name: "the drain listener", host, port: 8446, tls: controllerPair },
     webhook: { name: "the webhook", host: "127.0.0.1", port: webhookPort, tls: {} },
     controllerMetrics: { name: "the controller's metrics", host, port: 9443, tls: {} },
     controllerHealth: { name: "the controller's health", host, port: 8082 },

@@ -57,7 +57,7 @@ function lifeSteps(
   const podsFirst = mutation === "Pods listed before Sandboxes";
   const steps: Step<World>[] = [];
   if (life === "absent") steps.push(to("is made", { life: "down" }));
-  if (life === "down") steps.push(to("opens its drain port", { life: "listening" }));
+  if (life === "down") steps.push(to("opens its drain listener", { life: "listening" }));
   if (life === "listening") {
     const first = podsFirst ? withActivator(world, index, pods) : sandboxes();
     const what = `${who} lists ${podsFirst ? "Pods" : "Sandboxes"}`;

@@ -128,7 +128,7 @@ export interface ModelRound {
 }
 
 export interface Activator {
-  /** `listening`: its drain port is open; `halfListed`: it has the first of its two lists; `serving`: it has both. */
+  /** `listening`: its drain listener is open; `halfListed`: it has the first of its two lists; `serving`: it has both. */
   readonly life: "absent" | "down" | "listening" | "halfListed" | "serving";
   /** It answers no calls, and keeps serving. */
   readonly silent: boolean;

@@ -15,7 +15,7 @@ export interface DrainFilesOptions {
 }
 
 /**
- * Creates the certificates of the drain port as the first controller does, and writes the files that an activator mounts.
+ * Creates the certificates of the drain listener as the first controller does, and writes the files that an activator mounts.
  * Returns the flags with the paths of the files.
  */
 export async function writeDrainFiles({ client, namespace, directory }: DrainFilesOptions): Promise<readonly string[]> {

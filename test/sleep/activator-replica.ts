@@ -12,7 +12,7 @@ export interface ReplicaOptions {
   readonly name: string;
   readonly gate: ApiGate;
   readonly kubeconfig: string;
-  /** Files of the drain port, by the flag that names each. */
+  /** Files of the drain listener, by the flag that names each. */
   readonly drainFiles: readonly string[];
   /** The flags for an activator at this address. */
   readonly flags: (host: string) => readonly string[];

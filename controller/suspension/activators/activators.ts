@@ -15,7 +15,7 @@ export interface Activator {
   readonly name: string;
   /** Whether its Pod is Ready. It is not before its kubelet has reported so, nor after an outage of its node. */
   readonly mayServe: boolean;
-  /** URL of its drain port; undefined without an address, which counts as a refused call. */
+  /** URL of its drain listener; undefined without an address, which counts as a refused call. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
   /** Its address for clients of sandboxes; undefined when no new client may be sent to it. */
   readonly endpoint: ActivatorEndpoint | undefined;

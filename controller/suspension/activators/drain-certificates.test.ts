@@ -19,7 +19,7 @@ const openLab = async () => {
   return { api, clock, options: { client: api.client, clock, log: silentLogger, namespace } };
 };
 
-describe("the certificates of the drain port", () => {
+describe("the certificates of the drain listener", () => {
   it("are made once, for every replica, and each side's is vouched for", async () => {
     const { api, options } = await openLab();
     await using _api = api;

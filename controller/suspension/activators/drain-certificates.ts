@@ -47,7 +47,7 @@ const attemptsMax = 5;
 const restMinMs = 60_000;
 
 /**
- * Keeps the certificates of the drain port in a Secret that the activators read too: makes them where there are none, and
+ * Keeps the certificates of the drain listener in a Secret that the activators read too: makes them where there are none, and
  * all of them anew before they end. A Secret that is deleted is made anew at once, for an activator that starts waits for it;
  * one that is replaced is used at once. Until an activator has read the new ones it counts as one that cannot be reached, which
  * keeps sandboxes awake and nothing else. While the API server is away at the start it waits, as `untilAnswered` does.
@@ -56,12 +56,12 @@ const restMinMs = 60_000;
  */
 export async function startDrainCertificates(options: DrainCertificatesOptions): Promise<DrainCertificates> {
   const { client, clock, log, namespace, stop } = options;
-  const first = { clock, log, what: "make the certificates of the drain port", signal: stop };
+  const first = { clock, log, what: "make the certificates of the drain listener", signal: stop };
   let current = await untilAnswered(first, (signal) => bringUpToDate(options, signal));
   await using stack = new AsyncDisposableStack();
   const upkeep = stack.use(
     startUpkeep({
-      name: "the drain port's certificates",
+      name: "the drain listener's certificates",
       clock,
       log,
       firstCheckInMs: waitFor(current, clock.now()),

@@ -4,7 +4,7 @@ import { drainServerName } from "../../../api/protocols/drain-credentials.ts";
 import { busyProbeMs, busyViewWaitMs, drainPaths } from "../../../api/protocols/drain-protocol.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
-/** The controller's certificate for drain ports, and the authorities that it trusts there; all PEM. */
+/** The controller's certificate for drain listeners, and the authorities that it trusts there; all PEM. */
 export interface DrainCredentials {
   readonly authorities: string;
   readonly certificate: string;

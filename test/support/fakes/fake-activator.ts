@@ -17,7 +17,7 @@ export interface FakeActivatorTls {
   readonly authorities: string;
 }
 
-/** The drain port of an activator without traffic. Its answers are set by the test. */
+/** The drain listener of an activator without traffic. Its answers are set by the test. */
 export interface FakeActivator extends AsyncDisposable {
   readonly port: number;
   /** All calls in order, except those for activity. */
