@@ -34,7 +34,7 @@ export async function usableLoopback(address: string, log: Logger): Promise<stri
   } catch (error) {
     log.warn(
       { err: error, address },
-      "cannot listen on this loopback address: each Pod and Service has one like it, and cannot be reached until you add it (on macOS: sudo ifconfig lo0 alias ADDRESS)",
+      "cannot listen on this loopback address. Each Pod and each Service has a loopback address, and cannot be reached until you add the address to this machine (on macOS: sudo ifconfig lo0 alias ADDRESS)",
     );
     return "127.0.0.1";
   } finally {

@@ -53,6 +53,21 @@ it("each text about hibernation says whether it means a memory image or a contai
   expect(sentences.filter((text) => /(?<!memory |container )\bimages?\b(?!\.json)/i.test(text))).toEqual([]);
 });
 
+const failure = /"((?:cannot|could not) [^"\n]*)"/g;
+
+it("each log line of the node agent about a failure says what follows: a retry, or none", () => {
+  const texts = projectFiles()
+    .filter((file) => /^node\/agent\/.*\.ts$/.test(file) && !isTest(file))
+    .flatMap((file) =>
+      readFileSync(file, "utf8")
+        .split(/\n {0,8}log[.[]/)
+        .slice(1),
+    )
+    .flatMap((call) => [...(call.split(/;\n/)[0] ?? "").matchAll(failure)].map((found) => found[1] ?? ""));
+  expect(texts.length).toBeGreaterThan(5);
+  expect(texts.filter((text) => !/; .*(retrying|no further attempt|nothing watches)/.test(text))).toEqual([]);
+});
+
 const titled = /\b(?:it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`)/g;
 
 it("test titles have at most 100 characters and name no chapter of a document that does not exist", () => {

@@ -2,6 +2,7 @@ import { Gauge, Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../lib/log/log.ts";
 import { startPageServer } from "../../lib/net/page-server.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { opsPages } from "./ops-pages.ts";
 
 it("the metrics of an activator are collected once for concurrent scrapes", async () => {
@@ -14,7 +15,7 @@ it("the metrics of an activator are collected once for concurrent scrapes", asyn
       this.set(collected);
     },
   });
-  const pages = opsPages(registry, () => true);
+  const pages = opsPages(registry, () => true, new FakeClock());
   const address = { host: "127.0.0.1", port: 0 };
   await using health = await startPageServer({ name: "health", address, pages, log: silentLogger });
   await using metrics = await startPageServer({ name: "metrics", address, pages, log: silentLogger });

@@ -39,7 +39,7 @@ export function startEventExpiry(storage: Storage, clock: Clock, log: Logger): R
     return sweepEveryMs;
   };
   const onFailure = (err: unknown, failures: number) => {
-    log.warn({ err, failures }, "could not remove old events; trying again in a minute");
+    log.warn({ err, failures }, "could not remove old events; retrying in a minute");
     return sweepEveryMs;
   };
   const pauses = { firstInMs: sweepEveryMs, backoff: { baseMs: sweepEveryMs, maxMs: sweepEveryMs, jitter: 0 } };

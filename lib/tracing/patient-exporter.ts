@@ -78,7 +78,8 @@ export class PatientExporter implements SpanExporter {
     const failing = code !== ExportResultCode.SUCCESS;
     if (failing === this.#failing) return;
     this.#failing = failing;
-    if (failing) this.#options.log.warn({ reason: error?.message, retried: isRetried }, "trace export failed");
+    const next = isRetried ? "retrying" : "these spans are dropped";
+    if (failing) this.#options.log.warn({ reason: error?.message, retried: isRetried }, `trace export failed; ${next}`);
     else this.#options.log.info("trace export recovered");
   }
 }

@@ -175,7 +175,7 @@ export class Agent {
     const { capturedAt } = disk.image ?? {};
     this.#parts.log.warn(
       { image: text, pod: tombstone.podUID, capturedAt },
-      "a captured Pod stays frozen until it is deleted; if the controller does not delete it, do so",
+      "a captured Pod stays frozen until it is deleted; if the controller does not delete the Pod, delete it by hand",
     );
   }
 

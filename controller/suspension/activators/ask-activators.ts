@@ -124,7 +124,10 @@ export class ActivatorRounds {
     if (this.#silent.has(id)) return;
     this.#silent.add(id);
     metrics.unreachable(this.#silent.size);
-    log.warn({ err, activator: id }, "an activator does not respond");
+    log.warn(
+      { err, activator: id },
+      "an activator does not respond; asking it again, and meanwhile no sandbox is suspended for inactivity, within --activator-silence-limit",
+    );
     if (pod) events?.record(unreachable(pod));
   }
 

@@ -131,7 +131,11 @@ export class ContainerRun {
     const finishedAt = clock.now();
     // Remaining processes would conflict with the next run, on its port or in its volume.
     const { left } = await this.#containment.end(clock);
-    if (left.length > 0) this.#services.log.error({ pids: left }, "could not kill processes of a container");
+    if (left.length > 0)
+      this.#services.log.error(
+        { pids: left },
+        "could not kill processes of a container; retrying at the next start of local mode",
+      );
     else records.remove(recordKey(options), this.#containment.record.mark);
     await log.close();
     liveLogs.delete(path);
