@@ -6,7 +6,8 @@ import { findCondition } from "../../api/rules/conditions.ts";
 import { adoptableLabel, podNameAnnotation, sandboxNameHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
 import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
-import { systemClock } from "../../lib/time/clock.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { controlledBy } from "../../test/support/builders/builders.ts";
 import type { RecordedCall } from "../../test/support/fakes/recording-client.ts";
 import { openSandboxLab, type SandboxLab } from "../../test/support/labs/sandbox-lab.ts";
@@ -235,21 +236,27 @@ describe("a change of the Pod's metadata", () => {
     lab.change({ podTemplate: { ...sandbox.spec.podTemplate, metadata: { labels } } });
 
   it("waits for its window, and is then written in one patch", async () => {
-    await using lab = await openSandboxLab({ flags: ["--sandbox-write-behind-window=300ms"] });
+    const clock = new FakeClock(systemClock.now());
+    await using lab = await openSandboxLab({ flags: ["--sandbox-write-behind-window=1s"], clock });
+    const patches = () => lab.client.calls.filter(({ verb, kind }) => verb === "patch" && kind === "Pod").length;
     await lab.create();
+    // The first status of a sandbox may wait, too.
+    const isReady = async () => findCondition((await lab.find(sandboxType))?.status?.conditions, "Ready")?.status;
+    await asTimePasses(clock, async () => expect(await isReady()).toBe("True"));
     const sandbox = await lab.untilCondition("Ready", { status: "True" });
     await lab.untilQuiet();
     lab.client.calls.length = 0;
     await relabel(lab, sandbox, { tier: "silver" });
     await relabel(lab, sandbox, { tier: "gold" });
     const ready = await lab.untilCondition("Ready", { status: "True", observedGeneration: 3 });
-    expect(lab.client.calls.filter(({ verb, kind }) => verb === "patch" && kind === "Pod")).toEqual([]);
+    await clock.advance(999);
+    await lab.untilQuiet();
+    expect(patches()).toBe(0);
     expect(ready.status?.podIPs).toEqual(["10.1.0.5"]);
-    await vi.waitFor(
-      async () => expect((await lab.find(podType))?.metadata.labels).toMatchObject({ tier: "gold" }),
-      waiting,
+    await asTimePasses(clock, async () =>
+      expect((await lab.find(podType))?.metadata.labels).toMatchObject({ tier: "gold" }),
     );
-    expect(lab.client.calls.filter(({ verb, kind }) => verb === "patch" && kind === "Pod")).toHaveLength(1);
+    expect(patches()).toBe(1);
   });
 
   it("is written by a controller that finds it after a restart", async () => {

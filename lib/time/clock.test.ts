@@ -130,6 +130,13 @@ describe("a fake clock", () => {
     expect(clock.ticksMs()).toBe(105);
   });
 
+  it("does not move back after a task that stood still for longer than it is advanced", async () => {
+    const clock = new FakeClock();
+    clock.after(10, () => clock.standStill(100));
+    await clock.advance(20);
+    expect(clock.ticksMs()).toBe(110);
+  });
+
   it("jumps on the wall without moving monotonic time", () => {
     const clock = new FakeClock("2026-03-01T12:00:00Z");
     clock.jumpWall(-3_600_000);

@@ -140,7 +140,7 @@ export class FakeClock extends AnyClock {
       next.task();
       await settle();
     }
-    this.#moveTo(endMs);
+    this.#moveTo(Math.max(endMs, this.#ticksMs));
     await settle();
   }
 

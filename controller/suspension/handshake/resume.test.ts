@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../../api/rules/keys.ts";
-import { causeOf } from "../../../api/rules/suspension.ts";
+import { causeOf, isSuspensionComplete } from "../../../api/rules/suspension.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { type InterceptedCall, interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
-import { openSleepLab } from "../../../test/support/labs/sleep-lab.ts";
+import { openSleepLab, type SleepLab } from "../../../test/support/labs/sleep-lab.ts";
 
 const annotationsIn = ({ kind, verb, body }: InterceptedCall): Readonly<Record<string, unknown>> => {
   if (kind !== "Sandbox" || verb !== "patch") return {};
@@ -27,9 +28,25 @@ const points = writes.flatMap(({ name, is }) => [
   { when: "after", name, is },
 ]);
 
+/**
+ * Lets the time of the controllers pass until the state is reached. It stands still while this process gets no processor: a controller
+ * takes that for a pause, and puts suspensions off.
+ */
+const asTheyRun = (clock: FakeClock, reached: () => unknown): Promise<void> =>
+  eventually(async () => {
+    await clock.advance(100);
+    return reached();
+  }, 20_000);
+
+async function untilAsleep(lab: SleepLab, clock: FakeClock): ReturnType<SleepLab["sandbox"]> {
+  await asTheyRun(clock, async () => isSuspensionComplete(await lab.sandbox()));
+  return lab.sandbox();
+}
+
 describe("a controller that is killed in the middle of a suspension", () => {
   it.each(points)("$when $name: the next one completes it, once", async ({ when, is }) => {
     await using lab = await openSleepLab();
+    const clock = new FakeClock(systemClock.now());
     let dead = false;
     const killed = Promise.withResolvers<never>();
     killed.promise.catch(() => {}); // the call may have ended by then
@@ -41,13 +58,13 @@ describe("a controller that is killed in the middle of a suspension", () => {
       return killed.promise;
     });
     {
-      await using _first = await lab.startController({ client: dying });
+      await using _first = await lab.startController({ client: dying, clock });
       await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
-      await eventually(() => dead);
+      await asTheyRun(clock, () => dead);
       killed.reject(new Error("the controller is dead"));
     }
-    await using _second = await lab.startController();
-    const asleep = await lab.untilAsleep();
+    await using _second = await lab.startController({ clock });
+    const asleep = await untilAsleep(lab, clock);
     expect(causeOf(asleep)).toBe("Inactivity");
     expect(asleep.metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
     expect(asleep.metadata.generation).toBe(2);
@@ -58,15 +75,17 @@ describe("a controller that is killed in the middle of a suspension", () => {
 describe("two controllers that both believe that they lead", () => {
   it("put a sandbox to sleep together as one would, and let it be woken", async () => {
     await using lab = await openSleepLab();
-    await using _first = await lab.startController();
-    await using _second = await lab.startController();
+    const clock = new FakeClock(systemClock.now());
+    await using _first = await lab.startController({ clock });
+    await using _second = await lab.startController({ clock });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
     const before = await lab.untilReady();
-    const asleep = await lab.untilAsleep();
+    const asleep = await untilAsleep(lab, clock);
     expect(causeOf(asleep)).toBe("Inactivity");
     await lab.change({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 100 } });
+    await asTheyRun(clock, async () => (await lab.pod())?.status?.phase === "Running");
     const after = await lab.untilReady();
     expect(after.metadata.uid).not.toBe(before.metadata.uid);
-    await eventually(async () => (await lab.sandbox()).metadata.annotations?.[sealedPodAnnotation] === undefined);
+    await asTheyRun(clock, async () => (await lab.sandbox()).metadata.annotations?.[sealedPodAnnotation] === undefined);
   });
 });

@@ -1,5 +1,12 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { answering, aScript, conditionOf, idle, openLocalNode } from "../../../test/support/labs/local-node.ts";
+import { waiting } from "../../../test/support/waiting.ts";
+
+/** For a probe on a busy machine: a slow answer is not a failure. */
+const patient = { timeoutSeconds: 30 };
 
 /** The pipes and sockets of children that this process reads. */
 const openPipes = () => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
@@ -22,27 +29,27 @@ describe("a container with a readiness probe", () => {
     await using node = await openLocalNode();
     const ports = [{ name: "web", containerPort: 8080 }];
     await node.createPod("nova", {
-      containers: [aScript(answering("x"), { ports, readinessProbe: { ...probe, periodSeconds: 60 } })],
+      containers: [aScript(answering("x"), { ports, readinessProbe: { ...probe, ...patient, periodSeconds: 60 } })],
     });
     await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
   });
 
   it("is not ready while it switches protocols, and an event reports this", async () => {
     await using node = await openLocalNode();
-    const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60 };
+    const readinessProbe = { httpGet: { port: 8080 }, ...patient, periodSeconds: 1, failureThreshold: 1 };
     await node.createPod("nova", { containers: [aScript(upgrading, { readinessProbe })] });
     const notes = async () => (await node.eventsAbout("nova")).map(({ note }) => note);
     await expect
-      .poll(notes, { timeout: 10_000 })
+      .poll(notes, waiting)
       .toContainEqual(expect.stringContaining("the connection was closed without a response"));
   });
 
   it("is not ready while it responds with an error, and an event has the reason", async () => {
     await using node = await openLocalNode();
-    const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1 };
+    const readinessProbe = { httpGet: { port: 8080 }, ...patient, periodSeconds: 1, failureThreshold: 1 };
     await node.createPod("nova", { containers: [aScript(status(503), { readinessProbe })] });
     await expect
-      .poll(async () => (await node.eventsAbout("nova")).map(({ note }) => note), { timeout: 10_000 })
+      .poll(async () => (await node.eventsAbout("nova")).map(({ note }) => note), waiting)
       .toContain("Readiness probe failed: HTTP probe failed with statuscode: 503");
     const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
     expect(conditionOf(pod, "Ready")?.status).toBe("False");
@@ -53,7 +60,7 @@ describe("a container whose exec probe leaves a process behind", () => {
   it("is ready, although that process keeps the output of the probe open", async () => {
     await using node = await openLocalNode();
     const command = ["sh", "-c", "sleep 60 & echo begun"];
-    const readinessProbe = { exec: { command }, periodSeconds: 60 };
+    const readinessProbe = { exec: { command }, ...patient, periodSeconds: 60 };
     const before = openPipes();
     await node.createPod("nova", { containers: [aScript(answering("x"), { readinessProbe })] });
     await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
@@ -83,14 +90,14 @@ const healthy = (times: number) => `let left = ${times};
   }).listen(8080, process.env.POD_IP)`;
 
 describe("a container with probes of gRPC", () => {
-  const patient = { grpc: { port: 8080 }, timeoutSeconds: 30 };
+  const grpc = { grpc: { port: 8080 }, ...patient };
 
   it("is started and ready, and not restarted, while its program says that it serves", async () => {
     await using node = await openLocalNode();
     const probes = {
-      startupProbe: { ...patient, failureThreshold: 10 },
-      readinessProbe: patient,
-      livenessProbe: { ...patient, failureThreshold: 1 },
+      startupProbe: { ...grpc, failureThreshold: 10 },
+      readinessProbe: grpc,
+      livenessProbe: { ...grpc, failureThreshold: 1 },
     };
     await node.createPod("nova", { containers: [aScript(healthy(1_000), probes)] });
     const pod = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
@@ -99,12 +106,13 @@ describe("a container with probes of gRPC", () => {
 
   it("is restarted once its program says that it does not serve", async () => {
     await using node = await openLocalNode();
-    const livenessProbe = { ...patient, periodSeconds: 1, failureThreshold: 1 };
-    const startupProbe = { ...patient, failureThreshold: 10 };
+    const livenessProbe = { ...grpc, periodSeconds: 1, failureThreshold: 1 };
+    const startupProbe = { ...grpc, failureThreshold: 10 };
     await node.createPod("nova", { containers: [aScript(healthy(1), { startupProbe, livenessProbe })] });
     await node.podOnce("nova", ({ status }) => expect(status?.containerStatuses?.[0]?.restartCount).toBe(1));
-    const notes = (await node.eventsAbout("nova")).map(({ note }) => note);
-    expect(notes).toContain('Liveness probe failed: service unhealthy (responded with "NOT_SERVING")');
+    const notes = async () => (await node.eventsAbout("nova")).map(({ note }) => note);
+    const failed = 'Liveness probe failed: service unhealthy (responded with "NOT_SERVING")';
+    await expect.poll(notes, waiting).toContain(failed);
   });
 });
 
@@ -112,13 +120,20 @@ describe("a container with a startup probe", () => {
   it("runs no other probe before that one passes", async () => {
     await using node = await openLocalNode();
     const probes = {
-      startupProbe: { httpGet: { port: 8080 } },
-      livenessProbe: { tcpSocket: { port: 8080 }, failureThreshold: 1 },
+      startupProbe: { httpGet: { port: 8080 }, ...patient, failureThreshold: 10 },
+      livenessProbe: { tcpSocket: { port: 8080 }, ...patient, failureThreshold: 1 },
     };
-    const slow = `setTimeout(() => { ${answering("late")} }, 500)`;
+    await using dir = await mkdtempDisposable(join(tmpdir(), "rouse-probe-"));
+    const go = join(dir.path, "go");
+    const slow = `const wait = setInterval(() => {
+      if (!require("fs").existsSync(${JSON.stringify(go)})) return;
+      clearInterval(wait);
+      ${answering("late")};
+    }, 20)`;
     await node.createPod("nova", { containers: [aScript(slow, probes)] });
     const starting = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
     expect(starting.status?.containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
+    await writeFile(go, "");
     const pod = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
     expect(pod.status?.containerStatuses?.[0]).toMatchObject({ started: true, ready: true, restartCount: 0 });
   });
