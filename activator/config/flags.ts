@@ -98,7 +98,7 @@ export const activatorFlags = {
   ),
   "authz-tokenreview-ttl": flag.duration(
     30_000,
-    "how long the result of a TokenReview or SubjectAccessReview is cached; a review without an answer is cached for a third of this, at least 1s",
+    "how long the result of a TokenReview or SubjectAccessReview is cached; a review without an answer is cached for a third of that time, at least 1s",
     positive,
   ),
   "authz-tokenreview-cache-size": flag.integer(
@@ -179,7 +179,7 @@ export const activatorFlags = {
   ),
   "headers-timeout": flag.duration(
     10_000,
-    "maximum time until a request head is complete, until a TLS handshake is, until a PROXY header is, and until a client of the by-name listener has named its sandbox",
+    "maximum time of each of these: a request head, a TLS handshake, a PROXY header, and what a client of the by-name listener sends until its sandbox is named",
     positive,
   ),
   "proxy-protocol-networks": flag.string(
@@ -204,7 +204,7 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB; a connection by name for its ClientHello and 4 KiB",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB; a connection by name counts once for each 8 KiB of its ClientHello and 4 KiB more",
     positive,
   ),
   "held-max-per-namespace": flag.integer(

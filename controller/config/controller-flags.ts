@@ -107,11 +107,11 @@ export const controllerFlags = {
   "sandbox-claim-concurrent-workers": flag.integer(50, "maximum number of SandboxClaims reconciled at the same time"),
   "sandbox-warm-pool-concurrent-workers": flag.integer(
     1,
-    "maximum number of SandboxWarmPools reconciled at the same time; below 4, that of one namespace, and 4 are in all",
+    "maximum number of SandboxWarmPools reconciled at the same time; a value below 4 limits each namespace, and 4 are reconciled at the same time in all namespaces together",
   ),
   "sandbox-template-concurrent-workers": flag.integer(
     1,
-    "maximum number of SandboxTemplates reconciled at the same time; below 4, that of one namespace, and 4 are in all",
+    "maximum number of SandboxTemplates reconciled at the same time; a value below 4 limits each namespace, and 4 are reconciled at the same time in all namespaces together",
   ),
   "sandbox-warm-pool-max-batch-size": flag.integer(
     300,

@@ -33,7 +33,7 @@ const gauges: readonly GaugeOfCounts[] = [
   ],
   [
     "rouse_tcp_front_unconfirmed_ports",
-    "Current number of missing confirmations: each activator owes one for each assigned port, that it listens there.",
+    "Current number of missing confirmations. Each activator confirms for each assigned port that it listens there.",
     (counts) => counts.missing(),
   ],
   [

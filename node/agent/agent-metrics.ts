@@ -49,7 +49,7 @@ export class AgentMetrics {
     for (const part of parts) this.#durations.zero({ part });
     this.#restores = new Counter({
       name: "rouse_node_restores_total",
-      help: "Pods that asked for memory on this node, by outcome.",
+      help: "Pods that asked for memory on this node, by outcome: Restored, Failed (gVisor could not restore the memory) or Refused (the shim did not use the memory).",
       labelNames: ["outcome"] as const,
       registers,
     });

@@ -6,6 +6,7 @@ export function reasonsPage(): string {
     Object.entries(reasons).map(([reason, meaning]) => [code(type), code(reason), meaning]),
   );
   return page("Reasons of events and conditions", [
+    "In the texts of this page, *it* is the object that has the event or the condition.",
     "## Events",
     table(
       ["Reason", "On", "Meaning"],

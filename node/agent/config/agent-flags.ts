@@ -29,12 +29,12 @@ export const agentFlags = {
   ),
   "min-free-bytes": flag.integer(
     1_073_741_824,
-    "what a capture must leave free on the disk of the node, in bytes; the larger one of this and --min-free-percent counts",
+    "what a capture must leave free on the disk of the node, in bytes; the larger of --min-free-bytes and --min-free-percent counts",
     notNegative,
   ),
   "min-free-percent": flag.integer(
     15,
-    "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of container images; the larger one of this and --min-free-bytes counts",
+    "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of container images; the larger of --min-free-bytes and --min-free-percent counts",
     (value) => (value < 0 || value > 100 ? "must be from 0 to 100" : undefined),
   ),
   "max-namespace-percent": flag.integer(
