@@ -199,7 +199,7 @@ export const activatorFlags = {
   ),
   "max-idle-upstream": flag.integer(
     5_000,
-    "maximum number of idle connections kept for each port of a sandbox; 0: none. Together with those in use, the activator keeps only as many as the port had requests at a time in the last seconds, or 20 if that is more",
+    "maximum number of idle connections kept for each port of a sandbox; 0: none. Together with those in use, the activator keeps only as many as the port had requests at a time in the last 5 to 10 seconds, or 20 if that is more",
     notNegative,
   ),
   "held-max-total": flag.integer(

@@ -28,7 +28,7 @@ const gauges: readonly GaugeOfCounts[] = [
   ],
   [
     "rouse_tcp_front_refused_ports",
-    "Current number of sandbox ports without an activator port, because a limit was reached.",
+    "Current number of sandbox ports without an activator port, because a limit was reached or no activator port was free.",
     (counts) => counts.refused(),
   ],
   [

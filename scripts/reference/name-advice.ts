@@ -25,7 +25,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
   HelloTooLong: { why: "The ClientHello has more than 16 KiB.", what: "Offer less in the ClientHello." },
   NoName: {
     why: "The ClientHello has no server name. The client gets the alert missing_extension.",
-    what: "Connect to a name and not to an address; psql sends it from version 14 on, unless sslsni is 0.",
+    what: "Connect to a name and not to an address; psql sends the name from version 14 on, unless sslsni is 0.",
   },
   UnknownName: {
     why: "The server name is no host name of a Sandbox or SandboxClaim that exists. The client gets the alert unrecognized_name.",

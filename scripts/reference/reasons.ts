@@ -224,7 +224,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   Evicted: "The memory was kept. During the sleep its node removed it, because a newer memory image needed the room.",
   StrategyChanged:
     "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed it.",
-  NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
+  NotCaptured: "No reason spoke against the capture, and the memory was not captured all the same.",
 };
 
 /** Reasons in `status.hibernation.lastWake` of a Sandbox whose memory was kept, and was not restored. */
