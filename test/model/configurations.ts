@@ -1,5 +1,5 @@
-// The configurations of the model that are explored. The small ones together reach every rule in seconds. The large ones
-// combine them, and take minutes and gigabytes.
+// The configurations of the model that are explored. The small ones together reach every rule in seconds, with at most `smallStatesMax`
+// states each: `npm test` explores them. The large ones combine them, and take minutes and gigabytes: `npm run soak -- --only=model`.
 import type { Limits } from "./world.ts";
 
 const one: Limits = {
@@ -28,7 +28,12 @@ const one: Limits = {
 const captures = { captures: true } as const;
 /** Each person's suspension ends with its drain, and few other states are left. */
 const withoutActivators = { requests: 0, sleeps: 0, drainEnds: true, activators: { early: 0, late: 0 } } as const;
+const oneWake = { pauses: 1, resumes: 1, wakes: 1 } as const;
+const muchAtAWake = { controllers: 2, kills: 1, rejectsPods: true } as const;
 const twoActivators = { early: 1, late: 1 };
+
+/** What a small configuration may have. A larger one belongs to the large ones. */
+export const smallStatesMax = 70_000;
 
 export interface Configuration {
   readonly about: string;
@@ -41,8 +46,8 @@ export const small: readonly Configuration[] = [
     limits: { ...one, requests: 2, activators: twoActivators },
   },
   {
-    about: "it sleeps, an activator is killed, and answers are lost",
-    limits: { ...one, kills: 1, lossy: true, activators: twoActivators },
+    about: "it sleeps, one of two activators is killed, and answers are lost",
+    limits: { ...one, kills: 1, lossy: true, activators: { early: 2, late: 0 } },
   },
   {
     about: "it sleeps, and it is suspended and resumed manually, and the drain timeout expires",
@@ -145,6 +150,15 @@ export const small: readonly Configuration[] = [
 
 export const large: readonly Configuration[] = [
   {
+    about: "it sleeps while a second activator starts, one is killed, and answers are lost",
+    limits: { ...one, kills: 1, lossy: true, activators: twoActivators },
+  },
+  {
+    about:
+      "it wakes with its memory, one call at a time, and two controllers lead, its Pod ends, and its Pods are rejected",
+    limits: { ...one, ...withoutActivators, ...captures, ...oneWake, ...muchAtAWake },
+  },
+  {
     about: "it sleeps with its memory if that can be kept, which changes, and a second activator starts",
     limits: { ...one, ...captures, refusals: 1, activators: twoActivators },
   },
@@ -207,7 +221,8 @@ export const whereFrozenPodsShow: Limits = {
   ...{ ...one, ...withoutActivators, ...captures },
   ...{ pauses: 1, replacements: 1 },
 };
-const wakes = { pauses: 1, resumes: 1, wakes: 1 } as const;
-export const whereGatedPodsShow: Limits = { ...one, ...withoutActivators, ...captures, ...wakes };
-export const whereWakesShow: Limits = { ...whereGatedPodsShow, controllers: 2, kills: 1, rejectsPods: true };
+export const whereGatedPodsShow: Limits = { ...one, ...withoutActivators, ...captures, ...oneWake };
+export const whereWakesShow: Limits = { ...whereGatedPodsShow, ...muchAtAWake };
+/** As there, but no Pod ends. With such an end it is one of the large configurations. */
+export const whereWakesAreSound: Limits = { ...whereWakesShow, kills: 0 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };
