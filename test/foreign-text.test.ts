@@ -100,13 +100,25 @@ const limits = { sectionBytesMax: 2 * headBytes, fieldsMax: 256, targetBytesMax:
 
 const base = { text: "/s/a/b/1/", rewritesResponses: true, sessionCookie: "door", podAuthority: "10.0.0.1:1" };
 const below = { host: "sandboxes.example", base };
-/** As many pairs of a query as there is room for. */
+/** As many pairs of a query as there is room for, of the first character. */
 const inPairs = (text: string) => `${text.slice(0, 1)}&`.repeat(text.length / 2);
+
+/** One text for each first character and length: others would be read as the same pairs. */
+function* firstOfPairs(texts: Iterable<string>): Generator<string> {
+  const seen = new Set<string>();
+  for (const text of texts) {
+    const pairs = `${text.slice(0, 1)}${text.length >> 1}`;
+    if (!seen.has(pairs)) yield text;
+    seen.add(pairs);
+  }
+}
 
 interface Reader {
   readonly name: string;
   readonly length: number;
   readonly read: (text: string) => unknown;
+  /** Which texts it gets. Absent: all. */
+  readonly only?: (texts: Iterable<string>) => Iterable<string>;
 }
 
 const ofHeads: readonly Reader[] = [
@@ -130,8 +142,16 @@ const ofHeads: readonly Reader[] = [
   { name: "Authorization", read: (text: string) => bearerOf(withHeaders(headers("Authorization", text))) },
   { name: "a scoped token", read: (text: string) => verifyScopedToken(text, "k".repeat(32), new Date(0)) },
   { name: "a query", read: (text: string) => parameterValue(`/?${text}`, "token") },
-  { name: "a query of malformed pairs", read: (text: string) => parameterValue(`/?${inPairs(text)}`, "token") },
-  { name: "a query to cut", read: (text: string) => withoutParameter(`/?${inPairs(text)}&token=x`, "token") },
+  {
+    name: "a query of malformed pairs",
+    read: (text: string) => parameterValue(`/?${inPairs(text)}`, "token"),
+    only: firstOfPairs,
+  },
+  {
+    name: "a query to cut",
+    read: (text: string) => withoutParameter(`/?${inPairs(text)}&token=x`, "token"),
+    only: firstOfPairs,
+  },
   { name: "a cookie", read: (text: string) => cookieValue("door", text) },
   { name: "cookies to cut", read: (text: string) => cookiesWithout("door", text) },
   { name: "a path with a sandbox", read: (text: string) => readPathRoute(`/s/${text}/${text}/${text}/`, "/s") },
@@ -196,8 +216,8 @@ function expressionsIn(file: string): Found[] {
 }
 
 describe("the longest text of any shape that a client or tenant may send", () => {
-  it.each(ofHeads)("is read in linear time as $name", ({ read, length }) => {
-    expect(tooSlow(read, textsOf(length))).toBeUndefined();
+  it.each(ofHeads)("is read in linear time as $name", ({ read, length, only = (texts) => texts }) => {
+    expect(tooSlow(read, only(textsOf(length)))).toBeUndefined();
   });
 
   it.each(ofObjects)("is read in linear time as $name", ({ read, length }) => {
