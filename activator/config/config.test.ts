@@ -35,7 +35,7 @@ describe("the settings of the activator", () => {
     [["--authz-mode=tokenreview"], { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [[...open, "--http-bind-address=nowhere", "surprise"], {}, /surprise[\s\S]*nowhere/],
     [[...open, "--drain-bind-address=:8443"], {}, /needs certificates/],
-    [[...open, "--drain-bind-address=127.0.0.1:0", "--drain-tls-key-file=k"], {}, /go together/],
+    [[...open, "--drain-bind-address=127.0.0.1:0", "--drain-tls-key-file=k"], {}, /must be set all together/],
   ])("refuse %o with %o", (args, env, message) => {
     expect(() => parseActivatorConfig(args, env)).toThrow(ConfigError);
     expect(() => parseActivatorConfig(args, env)).toThrow(message);

@@ -20,7 +20,9 @@ export function drainTlsFiles(values: Values, host: string | undefined): Certifi
   const given = Object.values(files).filter(Boolean).length;
   if (given === 3) return files;
   if (given > 0) {
-    throw new Error("--drain-tls-cert-file, --drain-tls-key-file and --drain-client-ca-file go together");
+    throw new Error(
+      "--drain-tls-cert-file, --drain-tls-key-file and --drain-client-ca-file must be set all together, or not at all",
+    );
   }
   const isLoopback = host !== undefined && (host.startsWith("127.") || host === "::1" || host === "localhost");
   if (isLoopback) return undefined;

@@ -28,7 +28,9 @@ export function tcpFrontConfig(
   const mode = values["tcp-front"];
   if (mode === "off" || (mode === "" && !hasDrain)) return undefined;
   if (!hasDrain)
-    throw new Error("--tcp-front=on needs --drain-bind-address: the controller asks there which ports are open");
+    throw new Error(
+      "--tcp-front=on needs --drain-bind-address: the controller asks the drain listener which ports are open",
+    );
   const host = values["tcp-front-bind-address"] || undefined;
   if (host !== undefined && isIP(host) === 0) throw new Error(`--tcp-front-bind-address: "${host}" is no address`);
   if (podIp && isIP(podIp) === 0) throw new Error(`POD_IP: "${podIp}" is no address`);
