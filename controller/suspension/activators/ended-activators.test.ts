@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
 import type { PodStatus } from "../../../api/kinds/pod.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { openSleepLab, waiting } from "../../../test/support/labs/sleep-lab.ts";
 
 const where = { namespace: "agent-sandbox-system", name: "activator-2" };
@@ -29,8 +30,9 @@ it.each<PodStatus>([
 ])("sandboxes sleep while the API keeps the Pod of an activator that has ended: %j", async (status) => {
   await using lab = await openSleepLab();
   await anActivatorThatIsKept(lab.client, status);
-  await using _controller = await lab.startController();
+  const clock = new FakeClock(systemClock.now());
+  await using _controller = await lab.startController({ clock });
   await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
-  await lab.untilAsleep();
+  await lab.untilAsleep(clock);
   expect((await lab.client.get(podType, where)).metadata.deletionTimestamp).toBeDefined();
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../../api/rules/keys.ts";
-import { causeOf, isSuspensionComplete } from "../../../api/rules/suspension.ts";
+import { causeOf } from "../../../api/rules/suspension.ts";
 import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { type InterceptedCall, interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
-import { openSleepLab, type SleepLab } from "../../../test/support/labs/sleep-lab.ts";
+import { openSleepLab } from "../../../test/support/labs/sleep-lab.ts";
 
 const annotationsIn = ({ kind, verb, body }: InterceptedCall): Readonly<Record<string, unknown>> => {
   if (kind !== "Sandbox" || verb !== "patch") return {};
@@ -38,11 +38,6 @@ const asTheyRun = (clock: FakeClock, reached: () => unknown): Promise<void> =>
     return reached();
   }, 20_000);
 
-async function untilAsleep(lab: SleepLab, clock: FakeClock): ReturnType<SleepLab["sandbox"]> {
-  await asTheyRun(clock, async () => isSuspensionComplete(await lab.sandbox()));
-  return lab.sandbox();
-}
-
 describe("a controller that is killed in the middle of a suspension", () => {
   it.each(points)("$when $name: the next one completes it, once", async ({ when, is }) => {
     await using lab = await openSleepLab();
@@ -64,7 +59,7 @@ describe("a controller that is killed in the middle of a suspension", () => {
       killed.reject(new Error("the controller is dead"));
     }
     await using _second = await lab.startController({ clock });
-    const asleep = await untilAsleep(lab, clock);
+    const asleep = await lab.untilAsleep(clock);
     expect(causeOf(asleep)).toBe("Inactivity");
     expect(asleep.metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
     expect(asleep.metadata.generation).toBe(2);
@@ -80,7 +75,7 @@ describe("two controllers that both believe that they lead", () => {
     await using _second = await lab.startController({ clock });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
     const before = await lab.untilReady();
-    const asleep = await untilAsleep(lab, clock);
+    const asleep = await lab.untilAsleep(clock);
     expect(causeOf(asleep)).toBe("Inactivity");
     await lab.change({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 100 } });
     await asTheyRun(clock, async () => (await lab.pod())?.status?.phase === "Running");

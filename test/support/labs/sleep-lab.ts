@@ -11,7 +11,7 @@ import { type RunningController, startController } from "../../../controller/sta
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
-import { type Clock, systemClock } from "../../../lib/time/clock.ts";
+import { type Clock, type FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { readyStatus } from "../builders/builders.ts";
 import { type FakeActivator, startFakeActivator } from "../fakes/fake-activator.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
@@ -46,7 +46,11 @@ export interface SleepLab extends AsyncDisposable {
   pod(): Promise<Stored<Pod> | undefined>;
   /** Waits until a Pod of the Sandbox is ready, and returns it. */
   untilReady(): Promise<Stored<Pod>>;
-  untilAsleep(): Promise<Stored<Sandbox>>;
+  /**
+   * `clock`: that of the controllers, whose time passes meanwhile. It stands still while this process gets no processor: a controller takes
+   * that for a pause, and puts suspensions off.
+   */
+  untilAsleep(clock?: FakeClock): Promise<Stored<Sandbox>>;
   /** Notes of the events about the Sandbox, by reason. */
   eventNotes(reason: string): Promise<readonly string[]>;
 }
@@ -99,8 +103,9 @@ export async function openSleepLab({ conditions = readyStatus.conditions }: PodS
         if (found?.status?.phase !== "Running" || found.metadata.deletionTimestamp) throw new Error("not ready");
         return found;
       }, waiting),
-    untilAsleep: () =>
+    untilAsleep: (clock) =>
       vi.waitFor(async () => {
+        await clock?.advance(100);
         const sandbox = await client.get(sandboxType, where);
         if (!isSuspensionComplete(sandbox)) throw new Error(JSON.stringify({ ...sandbox.metadata, ...sandbox.status }));
         return sandbox;
