@@ -20,7 +20,6 @@ export const longest: readonly string[] = [
   "test/malformed/malformed.test.ts",
   "test/controller/start.test.ts",
   "test/controller/life-of-a-sleep.test.ts",
-  "controller/suspension/handshake/resume.test.ts",
   "activator/tcp-front/open-connections.test.ts",
   "controller/claim/exactly-once.test.ts",
   "controller/tcp-front/roll-out.test.ts",
