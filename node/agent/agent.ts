@@ -36,8 +36,10 @@ const slowAfterMs = 30_000;
 const unfitMs = 5_000;
 /** The controller deletes a captured Pod at once. */
 const deletedWithinMs = 60_000;
-/** The files of an image that goes are removed by its own pass. */
+/** The files of an image that goes are removed by its own pass. A disk that is in trouble may keep them. */
 const evictingMs = 50;
+const slowEvictingMs = 1_000;
+const slowEvictingAfterMs = 5_000;
 /** How often the agent looks whether gVisor has let a Pod go on. */
 const thawingMs = 1_000;
 
@@ -96,7 +98,9 @@ export class Agent {
       await this.#apply(step, observed);
       return { requeueAfterMs: step === "end-sentry" || step === "end-user-sentry" ? endingStepMs : 0 };
     }
-    if (await this.#makeRoom(observed)) return { requeueAfterMs: evictingMs };
+    if (await this.#makeRoom(observed)) {
+      return { requeueAfterMs: observed.askedForMs < slowEvictingAfterMs ? evictingMs : slowEvictingMs };
+    }
     await this.#conclude(observed);
     return { requeueAfterMs: this.#nextLookMs(observed) };
   }

@@ -58,7 +58,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
     case "remove-failed":
       return await records.removeFailed(podUID);
     case "finalize":
-      return tombstone && (await records.finalize(tombstone));
+      return tombstone && (await records.finalize(tombstone, store.finalTombstoneOf(key)));
     case "end-sentry":
       parts.log.info({ image: textOf(key), pod: podUID }, "ending the sentry of a Pod");
       return sandbox && (await endSentry(sandbox, observed, parts));

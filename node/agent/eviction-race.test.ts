@@ -4,7 +4,7 @@ import { type Node, openNode, passUntil } from "../../test/support/labs/full-nod
 import { Files } from "./doors/files.ts";
 
 const user = "5a0d0b0c-0000-4000-8000-000000000002";
-const changes: readonly string[] = ["create", "remove", "rename"];
+const changes: readonly string[] = ["create", "link", "remove", "rename"];
 
 /** Calls `at` before and after each call of the agent that changes what the shim sees of the image. */
 function watched(at: () => void): Files {

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { ShiftedClock } from "../../test/support/labs/agent-world.ts";
 import { openNode, passUntil } from "../../test/support/labs/full-node.ts";
 import { Files } from "./doors/files.ts";
 
@@ -22,6 +23,23 @@ it("the oldest image makes room for a new one, and its status says so before its
   expect([...(await node.whole())].sort()).toEqual(["g0", "g2"]);
   expect(node.statusOf(0)?.phase).toBe("Captured");
   expect(await node.evictions()).toBe("1");
+});
+
+it("a capture that waits for an image which stays looks less often after 5 s, and no other image goes", async () => {
+  class StuckFiles extends Files {
+    override async rename(from: string, to: string): Promise<void> {
+      if (to.endsWith("/g0.part")) throw new Error("input/output error");
+      await super.rename(from, to);
+    }
+  }
+  const clock = new ShiftedClock();
+  await using node = await openNode(3, 2, { files: new StuckFiles(), clock });
+  for (const index of [0, 1]) await node.putToSleep(index, `2026-01-0${index + 1}T00:00:00Z`);
+  expect(await node.pass(2)).toEqual({ requeueAfterMs: 50 });
+  await expect(passUntil(node, 0, "gone")).rejects.toThrow("input/output error");
+  clock.aheadMs = 5_000;
+  expect(await node.pass(2)).toEqual({ requeueAfterMs: 1_000 });
+  expect([0, 1].map((index) => node.statusOf(index)?.phase)).toEqual(["Lost", "Captured"]);
 });
 
 it("an image that a Pod asks for makes no room: the capture fails", async () => {

@@ -5,6 +5,7 @@ import { RunscFailed } from "../doors/runsc.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
 import type { ImageKey } from "../store/image-key.ts";
 import type { CaptureDurations, Description } from "../store/image-store.ts";
+import type { Tombstone } from "../store/records.ts";
 import { Bounds, type BoundsOrder } from "./bounds.ts";
 import { CaptureFailed, type FailureReason } from "./capture-failed.ts";
 import { explainCause } from "./explain-cause.ts";
@@ -89,7 +90,8 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     capturedAt: clock.now().toISOString(),
     durations,
   };
-  await timed("syncMs", "CheckpointFailed", () => store.describe(key, description));
+  const finalTombstone = JSON.stringify({ ...key, podUID, isFinal: true } satisfies Tombstone);
+  await timed("syncMs", "CheckpointFailed", () => store.describe(key, description, finalTombstone));
   // Not left half-way: an image must not get its name after the capture has failed.
   await store.complete(key).catch((cause: unknown) => {
     throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });

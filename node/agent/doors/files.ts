@@ -28,9 +28,28 @@ export class Files {
     }
   }
 
+  /** Writes a file that nobody reads yet. Its name lasts from the next change of its folder on. */
+  async write(path: string, text: string): Promise<void> {
+    await using file = await open(path, "w", 0o600);
+    await file.writeFile(text);
+    await file.sync();
+  }
+
   /** Both names are in one folder. */
   async rename(from: string, to: string): Promise<void> {
     await rename(from, to);
+    await this.sync(dirname(to));
+  }
+
+  /** Puts a file in the place of another one, in one step that needs no room on the disk. */
+  async move(from: string, to: string): Promise<void> {
+    await this.rename(from, to);
+    await this.sync(dirname(from));
+  }
+
+  /** Gives a file a second name, in one step that needs no room on the disk. @throws an error with the code EEXIST if the name is taken. */
+  async link(from: string, to: string): Promise<void> {
+    await link(from, to);
     await this.sync(dirname(to));
   }
 
@@ -92,9 +111,15 @@ export class Files {
 async function writeNext(path: string, text: string): Promise<string> {
   // The shim writes the state files of runsc too, and calls its own next text `PATH.new`.
   const next = `${path}.agent.new`;
-  await using file = await open(next, "w", 0o600);
-  await file.writeFile(text);
-  await file.sync();
+  try {
+    await using file = await open(next, "w", 0o600);
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    // A full disk keeps what was begun.
+    await rm(next, { force: true });
+    throw error;
+  }
   return next;
 }
 

@@ -76,9 +76,15 @@ export interface OnDisk {
 }
 
 const descriptionFile = "image.json";
+/**
+ * Made with the image, because its end must need no room: the disk may be full then. The mark that takes it from all Pods, and the final
+ * tombstone of its Pod. They are beside the image: the shim refuses one with other files in it.
+ */
+const [usedUpEnd, finalTombstoneEnd] = [".used-up", ".final-tombstone"];
+const usedUp = { pod: "", container: "", outcome: "refused", reason: "the node needed the room" };
 const refusedEnd = ".refused";
-/** What a shim had only begun to write, or wrote about a Pod that had no right or could not read the image. */
-const leftoverEnds: readonly string[] = [".new", ".trouble", refusedEnd];
+/** What a shim had only begun to write, or wrote about a Pod that had no right or could not read the image; and what its end needs. */
+const leftoverEnds: readonly string[] = [".new", ".trouble", refusedEnd, usedUpEnd, finalTombstoneEnd];
 /** Why the shim refuses a Pod, in one word: the values of a metric label. */
 export const refusedReasons = ["NotSigned", "WrongSignature", "NoPublicKey", "ImageMissing", "AlreadyUsed"] as const;
 const shimReasons: readonly unknown[] = refusedReasons;
@@ -109,7 +115,11 @@ export class ImageStore {
     return this.partOf(key);
   }
 
-  async describe(key: ImageKey, description: Description): Promise<void> {
+  /** With what the end of the image needs. */
+  async describe(key: ImageKey, description: Description, finalTombstone: string): Promise<void> {
+    const path = this.#pathOf(key);
+    await this.#files.write(`${path}${usedUpEnd}`, JSON.stringify(usedUp));
+    await this.#files.write(this.finalTombstoneOf(key), finalTombstone);
     await this.#files.replace(join(this.partOf(key), descriptionFile), JSON.stringify(description));
   }
 
@@ -134,10 +144,20 @@ export class ImageStore {
 
   /** Makes the mark of a use by nobody, unless a Pod uses the image: whoever has made the mark has the image. */
   async useUp(key: ImageKey): Promise<void> {
-    const mark = { pod: "", container: "", outcome: "refused", reason: "the node needed the room" };
-    await this.#files.create(`${this.#pathOf(key)}.json`, JSON.stringify(mark)).catch((error: unknown) => {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-    });
+    const mark = `${this.#pathOf(key)}.json`;
+    try {
+      await this.#files.link(`${this.#pathOf(key)}${usedUpEnd}`, mark).catch(async (error: unknown) => {
+        if (!hasCode(error, "ENOENT")) throw error;
+        await this.#files.create(mark, JSON.stringify(usedUp)); // an earlier agent has made the image
+      });
+    } catch (error) {
+      if (!hasCode(error, "EEXIST")) throw error;
+    }
+  }
+
+  /** Where the final tombstone of the captured Pod is, until it is used. */
+  finalTombstoneOf(key: ImageKey): string {
+    return `${this.#pathOf(key)}${finalTombstoneEnd}`;
   }
 
   /** Removes an image and its part. The first step makes it no image any more: nothing is restored from half of one. */
@@ -148,6 +168,9 @@ export class ImageStore {
       if (names.includes(key.image)) {
         await this.#files.rename(this.#pathOf(key), this.partOf(key));
         await this.#files.remove(this.partOf(key));
+      }
+      for (const end of [usedUpEnd, finalTombstoneEnd]) {
+        if (names.includes(`${key.image}${end}`)) await this.#files.remove(`${this.#pathOf(key)}${end}`);
       }
     } finally {
       await this.sizes.change(key);
@@ -259,6 +282,9 @@ export class ImageStore {
     };
   }
 }
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
 
 function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   try {

@@ -32,6 +32,14 @@ export class RecordFolder<R extends OfPod> {
     await this.#change(record.podUID, (path) => this.#files.replace(path, JSON.stringify(record)));
   }
 
+  /** Puts a file in the place of the record, and needs no room on the disk for that. Returns false if there is no such file, or it is of another Pod. */
+  async take(podUID: string, from: string): Promise<boolean> {
+    const text = await this.#files.read(from);
+    if (text === undefined || parse<R>(text)?.podUID !== podUID) return false;
+    await this.#change(podUID, (path) => this.#files.move(from, path));
+    return true;
+  }
+
   async remove(podUID: string): Promise<void> {
     await this.#change(podUID, (path) => this.#files.remove(path));
   }
@@ -106,10 +114,15 @@ export class RecordFolder<R extends OfPod> {
 
   async #read(podUID: string): Promise<R | undefined> {
     const text = await this.#files.read(join(this.#folder, `${podUID}.json`));
-    try {
-      return text === undefined ? undefined : (JSON.parse(text) as R);
-    } catch {
-      return undefined; // the agent writes none like this; the shim still refuses the Pod
-    }
+    return text === undefined ? undefined : parse<R>(text);
+  }
+}
+
+/** Undefined for a text that the agent does not write. The shim still refuses the Pod. */
+function parse<R>(text: string): R | undefined {
+  try {
+    return JSON.parse(text) as R;
+  } catch {
+    return undefined;
   }
 }

@@ -57,7 +57,7 @@ describe("the records of a node", () => {
     using world = open(1);
     await expect(world.records.createTombstone(tombstone(0))).rejects.toThrow("EEXIST");
     await world.records.createTombstone(tombstone(1));
-    await world.records.finalize(tombstone(0));
+    await world.records.finalize(tombstone(0), "/none");
     expect((await world.records.ofImage(tombstone(0))).tombstone?.isFinal).toBe(true);
     expect(await world.records.tombstoneOf("u1")).toEqual(tombstone(1));
     await world.records.writeFailed({ ...tombstone(1), reason: "DiskFull", message: "" });

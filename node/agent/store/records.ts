@@ -51,8 +51,10 @@ export class Records {
     await this.#tombstones.create(tombstone);
   }
 
-  async finalize(tombstone: Tombstone): Promise<void> {
-    await this.#tombstones.write({ ...tombstone, isFinal: true });
+  /** With the text of the final one that was written with the image, this needs no room on the disk. */
+  async finalize(tombstone: Tombstone, prepared: string): Promise<void> {
+    const isMoved = await this.#tombstones.take(tombstone.podUID, prepared);
+    if (!isMoved) await this.#tombstones.write({ ...tombstone, isFinal: true });
   }
 
   /** The tombstone goes after this record is written. In between the Pod counts as failed. */

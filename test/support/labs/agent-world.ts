@@ -34,9 +34,12 @@ export class ShiftedClock implements Clock {
 export const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 export const image = (file: string) => `images/default/guest/g1/${file}`;
 
+/** With the place of a store that is not on the disk of the node. */
+type AgentWorldOptions = LabAgentOptions & { readonly storeRoot?: string };
+
 /** A Pod whose image may be asked for, and the agent of its node. */
-export async function openAgentWorld(options: LabAgentOptions = {}, shim?: string) {
-  const lab = new NodeLab();
+export async function openAgentWorld(options: AgentWorldOptions = {}, shim?: string) {
+  const lab = new NodeLab(options.storeRoot);
   const pod = await lab.startPod(shim === undefined ? {} : { shim });
   const api = new LabApi(lab);
   api.setPods(podOf(lab, pod.uid));

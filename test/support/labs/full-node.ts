@@ -6,7 +6,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
+import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { Agent } from "../../../node/agent/agent.ts";
 import { AgentMetrics } from "../../../node/agent/agent-metrics.ts";
 import { Files } from "../../../node/agent/doors/files.ts";
@@ -52,16 +52,23 @@ interface NodeOptions {
   readonly maxNamespacePercent?: number;
   readonly minFreeBytes?: number;
   readonly files?: Files;
+  readonly clock?: Clock;
 }
 
 /** A node that has room for so many images and a half. `namespaces`: of each Pod; the others are in `default`. */
 export async function openNode(count: number, rooms: number, options: NodeOptions = {}) {
-  const { namespaces = [], maxNamespacePercent = 100, minFreeBytes = 0, files = new Files() } = options;
+  const {
+    namespaces = [],
+    maxNamespacePercent = 100,
+    minFreeBytes = 0,
+    files = new Files(),
+    clock = systemClock,
+  } = options;
   await using stack = new AsyncDisposableStack();
   const lab = stack.use(new NodeLab());
   const namespaceOf = (index: number) => namespaces[index] ?? "default";
   const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
-  const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock: systemClock, files });
+  const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock, files });
   const { images, gone, users, ...api } = apiOf(lab, pods, namespaceOf);
   const first = (await doors.sandboxes.ofPod(pods[0]?.uid ?? "")) ?? expect.unreachable();
   const one = (await doors.sandboxes.memoryBytesOf(first)) ?? expect.unreachable();

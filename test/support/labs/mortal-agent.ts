@@ -125,7 +125,18 @@ const passesMax = 200;
 /** An agent of the lab's node, which makes its passes when a test says so. */
 export function startLabAgent(lab: NodeLab, api: LabApi, options: LabAgentOptions = {}): LabAgent {
   const { life = new Life(), limits = noLimits, clock = systemClock } = options;
-  const changes = ["makeFolder", "replace", "create", "rename", "remove", "removeEmptyFolder", "sync"] as const;
+  const changes = [
+    "makeFolder",
+    "write",
+    "replace",
+    "create",
+    "rename",
+    "move",
+    "link",
+    "remove",
+    "removeEmptyFolder",
+    "sync",
+  ] as const;
   const files = life.of(options.files ?? new Files(), changes);
   const open = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock, files });
   const doors = {

@@ -65,12 +65,13 @@ export class NodeLab implements AsyncDisposable {
   readonly #shims: ChildProcess[] = [];
   readonly #sentries: number[] = [];
 
-  constructor() {
-    this.storeRoot = join(this.#folder, "store");
+  /** A store at another place is on a disk of its own. */
+  constructor(storeRoot?: string) {
+    this.storeRoot = storeRoot ?? join(this.#folder, "store");
     const program = join(import.meta.dirname, "..", "fakes", "fake-runsc.sh");
     this.runsc = { program, root: join(this.#folder, "runsc") };
     mkdirSync(this.runsc.root);
-    mkdirSync(this.storeRoot);
+    mkdirSync(this.storeRoot, { recursive: true });
     writeFileSync(this.path(publicKeys), `${Buffer.alloc(32).toString("base64")}\n`);
     writeFileSync(this.path(storeFile), JSON.stringify(labStore));
   }
