@@ -6,7 +6,7 @@ import type { Doors } from "./doors/doors.ts";
 import type { View } from "./observe.ts";
 import { type ImageKey, readKey, textOf } from "./store/image-key.ts";
 
-/** The images of Pods that are gone, and which no Pod asks for; the oldest first. Their files are not looked at: there may be thousands. */
+/** The images of Pods that are gone, and which no Pod may get that asks; the oldest first. Their files are not looked at: there may be thousands. */
 export async function findEvictable(
   except: ImageKey,
   { view, doors }: { readonly view: View; readonly doors: Pick<Doors, "store"> },
@@ -24,7 +24,10 @@ const capturedAt = ({ memoryImage }: Evictable): string => memoryImage.status?.c
 
 function isAsleep({ spec, status }: Stored<MemoryImage>, key: ImageKey, view: View): boolean {
   if (status?.phase !== "Captured" || status.restore || view.podByUid(spec.podUID)) return false;
-  return view.podByName(key.namespace, key.pod)?.metadata.annotations?.[memoryImageAnnotation] !== key.image;
+  const { metadata } = view.podByName(key.namespace, key.pod) ?? {};
+  const isAskedFor = metadata?.annotations?.[memoryImageAnnotation] === key.image;
+  // The shim does not restore a Pod that it has refused, which may run for ever.
+  return !isAskedFor || metadata.uid === status.refused?.podUID;
 }
 
 /** As `chooseVictims`, of those that are whole and unused by what the disk says now. */

@@ -51,6 +51,18 @@ it("an image that a Pod asks for makes no room: the capture fails", async () => 
   expect(await node.whole()).toEqual(["g0"]);
 });
 
+it("an image makes room if the Pod that asks for it was refused: that Pod never gets it", async () => {
+  await using node = await openNode(2, 1);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  node.isAskedFor(0, "refused-pod");
+  const image = node.images.get("g0") ?? expect.unreachable();
+  const refused = { podUID: "refused-pod", reason: "NotSigned" };
+  node.images.set("g0", { ...image, status: { ...image.status, refused } });
+  await passUntil(node, 1, "Captured");
+  expect(node.statusOf(0)).toMatchObject({ phase: "Lost", reason: "Evicted", refused });
+  expect(await node.whole()).toEqual(["g1"]);
+});
+
 it("a preflight counts the room that other images may make, and takes none of it", async () => {
   await using node = await openNode(2, 1);
   await node.putToSleep(0, "2026-01-01T00:00:00Z");

@@ -53,9 +53,9 @@ describe("a captured Pod", () => {
   });
 });
 
-describe("a Pod that asks for an image", () => {
-  const user = "5a0d0b0c-0000-4000-8000-000000000002";
+const user = "5a0d0b0c-0000-4000-8000-000000000002";
 
+describe("a Pod that asks for an image", () => {
   /** The old Pod is gone, and the next one asks for its memory. */
   async function wake(options: LabAgentOptions = {}) {
     const world = await openAgentWorld(options);
@@ -212,6 +212,24 @@ describe("a Pod that asks for an image", () => {
 });
 
 describe("files without an owner", () => {
+  it("are removed: an image whose Pod was refused and runs on without memory", async () => {
+    await using world = await openAgentWorld();
+    await world.capture();
+    await world.deletePod();
+    world.api.setPods(podOf(world.lab, user, "g1"));
+    const refused = { pod: user, reason: "NoPublicKey", message: "no key" };
+    writeFileSync(world.lab.path("images/default/guest/g1.refused"), JSON.stringify(refused));
+    await world.settle();
+    expect(world.api.image?.status).toMatchObject({ phase: "Captured", refused: { podUID: user } });
+    expect(world.lab.has(image("image.json")), "another Pod may get it").toBe(true);
+    world.api.image = undefined;
+    await world.settle();
+    expect(world.lab.files()).toEqual(["images/default/guest/g1.refused"]);
+    world.api.setPods();
+    await world.settle();
+    expect(world.lab.files()).toEqual([]);
+  });
+
   it("are removed: parts, images, marks and broken images", async () => {
     await using world = await openAgentWorld();
     world.api.image = undefined;

@@ -66,7 +66,7 @@ function mayCapture(observed: Observed): boolean {
 function isSpent(observed: Observed): boolean {
   const { disk, memoryImage, user } = observed;
   if (isUsedUp(disk)) return true;
-  if (!memoryImage) return useOf(observed) !== undefined || (disk.marks.length === 0 && isEnding(user));
+  if (!memoryImage) return useOf(observed) !== undefined || (disk.marks.length === 0 && !mayAsk(user, disk.refused));
   const { phase, restore } = memoryImage.status ?? {};
   // The verdict on a use needs the image, so it is told before the image goes.
   if (restore !== undefined || phase === "Failed") return true;
@@ -75,6 +75,10 @@ function isSpent(observed: Observed): boolean {
   if (phase === "Lost") return true;
   return disk.image?.podUID !== memoryImage.spec.podUID;
 }
+
+/** A Pod that the shim has refused once is not restored later, and may run for ever. */
+const mayAsk = (user: Observed["user"], refused: Observed["disk"]["refused"]): boolean =>
+  !isEnding(user) && user?.metadata.uid !== refused?.pod;
 
 /**
  * The rest of a Pod that is half restored waits for a container that does not come, so it may not end by itself. A Pod whose image
