@@ -32,7 +32,7 @@ export class AgentMetrics {
       labelNames: ["reason"] as const,
       registers,
     });
-    for (const reason of [...failureReasons, ...refusalReasons]) this.#failures.inc({ reason }, 0);
+    for (const reason of new Set([...failureReasons, ...refusalReasons])) this.#failures.inc({ reason }, 0);
     this.#bytes = new Counter({
       name: "rouse_node_captured_bytes_total",
       help: "Size of all memory images that were captured on this node.",

@@ -17,7 +17,7 @@ import { observe } from "./observe.ts";
 import { Rooms } from "./rooms.ts";
 import { readKey, textOf } from "./store/image-key.ts";
 
-export interface AgentParts extends Omit<ApplyParts, "thaws" | "writers"> {
+export interface AgentParts extends Omit<ApplyParts, "thaws" | "writers" | "rooms"> {
   /** Writes a status to the API. Rejects if the object has changed since it was read. */
   readonly report: (image: Stored<MemoryImage>, status: MemoryImageStatus) => Promise<void>;
 }
@@ -64,7 +64,7 @@ export class Agent {
   readonly #frozen = new Map<string, "seen" | "logged">();
 
   constructor(parts: AgentParts) {
-    this.#parts = { ...parts, thaws: new Thaws(parts.doors.runsc), writers: new Writers() };
+    this.#parts = { ...parts, thaws: new Thaws(parts.doors.runsc), writers: new Writers(), rooms: this.#rooms };
   }
 
   frozenPods(): number {
@@ -145,10 +145,8 @@ export class Agent {
 
   async #chooseVictims(observed: Observed): Promise<readonly Evictable[] | undefined> {
     const { doors, identity } = this.#parts;
-    const { namespace } = observed.key;
-    const going = { bytes: this.#rooms.goingBytes(), namespaceBytes: this.#rooms.goingBytes(namespace) };
     const staying = observed.evictable.filter(({ text }) => !this.#rooms.isGoing(text));
-    const victims = await chooseUnused(staying, wantedOf(observed, going), doors.store);
+    const victims = await chooseUnused(staying, wantedOf(observed, this.#rooms.going()), doors.store);
     await doors.storeFile.check(identity);
     return victims;
   }

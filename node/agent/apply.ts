@@ -11,11 +11,13 @@ import { watchLateWrite } from "./capture/late-writes.ts";
 import type { Thaws } from "./capture/thaws.ts";
 import type { Writers } from "./capture/writers.ts";
 import type { Step } from "./decide/decide.ts";
+import { excessOf, type Written } from "./decide/excess.ts";
 import { isEnding, isGivenUp, type Observed, type StoreLimits } from "./decide/observed.ts";
-import { imageBytesOf } from "./decide/refusal.ts";
+import { fullMessages, imageBytesOf } from "./decide/refusal.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { PodSandbox } from "./doors/sandboxes.ts";
 import type { View } from "./observe.ts";
+import type { Rooms } from "./rooms.ts";
 import { textOf } from "./store/image-key.ts";
 import type { StoreIdentity } from "./store/store-file.ts";
 
@@ -25,6 +27,7 @@ export interface ApplyParts {
   readonly log: Logger;
   readonly thaws: Thaws;
   readonly writers: Writers;
+  readonly rooms: Pick<Rooms, "promises">;
   readonly view: View;
   readonly limits: StoreLimits;
   readonly storeRoot: string;
@@ -110,15 +113,28 @@ async function endUserSentry({ disk, holder, key, userSandbox }: Observed, parts
 const captureLimitMs = ({ spec }: MemoryImage, waitedMs: number): number =>
   spec.timeoutSeconds * 1_000 - Math.max(0, waitedMs - spareMs);
 
+/** Only a look at the promise is made for a capture that keeps it. */
+async function findExcess(written: Written, parts: ApplyParts): Promise<CaptureFailed | undefined> {
+  if (written.bytes <= written.promisedBytes) return undefined;
+  const { doors, limits, rooms, storeRoot } = parts;
+  const freeBytes = await doors.files.freeBytes(storeRoot);
+  const sizes = await doors.store.sizes.all();
+  const reason = excessOf(written, { sizes, promises: rooms.promises(), freeBytes, limits });
+  return reason && new CaptureFailed(reason, fullMessages[reason]);
+}
+
 /** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
 async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<void> {
   const { doors, limits, log, metrics, readPod, storeRoot, view } = parts;
   const { key, memoryImage, podUID = "", sandbox } = observed;
   if (!memoryImage || !sandbox) return;
-  const writer = { promisedBytes: imageBytesOf(observed), writtenBytes: () => doors.store.partBytes(key) };
+  const promisedBytes = imageBytesOf(observed);
+  const writer = { promisedBytes, writtenBytes: () => doors.store.partBytes(key) };
   using _writing = parts.writers.add(writer);
   const bounds = {
+    writtenBytes: writer.writtenBytes,
     whyToEnd: () => parts.writers.whyToEnd(writer),
+    excessOf: (bytes: number) => findExcess({ key, bytes, promisedBytes }, parts),
     limitMs: captureLimitMs(memoryImage, observed.askedForMs),
     ...{ storeRoot, minFreeBytes: limits.minFreeBytes },
     isDeleted: () => isEnding(view.podByUid(podUID)),

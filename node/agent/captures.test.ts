@@ -218,6 +218,32 @@ describe("a capture", () => {
     expect(world.lab.calls("resume")).toBe(writtenBytes > 0 ? 0 : 1);
   });
 
+  it.each([
+    ["while gVisor writes ends with the sentry, which would write on", "checkpoint", /^Z?$/],
+    ["after gVisor has written ends, and its Pod goes on until SIGTERM", "sync", /^[SRD]$/],
+  ])("that breaks the limit of the store %s", async (_, hangs, state) => {
+    let hasWritten = hangs === "checkpoint";
+    const files = new (class extends Files {
+      override async list(path: string): Promise<readonly string[]> {
+        return path.endsWith(".part") ? ["pages.img"] : super.list(path);
+      }
+      override async bytesOf(path: string): Promise<number> {
+        return path.endsWith(".part/pages.img") && hasWritten ? 2 ** 30 + 1 : super.bytesOf(path);
+      }
+      override async sync(path: string): Promise<void> {
+        hasWritten ||= path.endsWith(".part/pages.img");
+        await (path.endsWith(".part/pages.img") ? new Promise(() => {}) : super.sync(path));
+      }
+    })();
+    const limits = { maxStoreBytes: 2 ** 30, minFreeBytes: 0, maxNamespacePercent: 100 };
+    await using world = await openAgentWorld({ limits, files });
+    using _hang = hangs === "checkpoint" ? world.lab.letFail("checkpoint", "hangs") : undefined;
+    await world.capture();
+    expect(world.api.image?.status).toMatchObject({ phase: "Failed", reason: "StoreFull" });
+    expect(world.lab.files()).toEqual([]);
+    await vi.waitFor(() => expect(stateOf(world.pod.sentry)).toMatch(state), 5_000);
+  });
+
   it("that has failed and is still written ends beyond its promise on a full disk", async () => {
     const disk = { freeBytes: 2 ** 40, looks: 0, writtenBytes: 0 };
     class FillingFiles extends Files {

@@ -3,7 +3,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { memoryImageAnnotation } from "../../api/rules/keys.ts";
 import type { Thaws } from "./capture/thaws.ts";
-import { isEnding, type Observed, type StoreLimits } from "./decide/observed.ts";
+import { isEnding, type Observed, type Room, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
 import { isUid } from "./store/records.ts";
@@ -55,6 +55,9 @@ export async function observe(key: ImageKey, parts: ObserveParts, signal: AbortS
   }
 }
 
+/** Where nobody asks for room. */
+const unasked: Room = { usedBytes: 0, byNamespace: new Map(), freeBytes: Number.POSITIVE_INFINITY, untakenBytes: 0 };
+
 async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
   const { doors, limits, storeRoot, view } = parts;
   const { clock, files, records, runsc, sandboxes, store } = doors;
@@ -99,8 +102,8 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     hasPublicKeys: needsRoom && hasPublicKey(await files.read(publicKeysPath(storeRoot))),
     isCapturedElsewhere: other !== undefined,
     room: needsRoom
-      ? { ...(await store.usedBytes(key.namespace)), freeBytes: await files.freeBytes(storeRoot), untakenBytes: 0 }
-      : { usedBytes: 0, namespaceBytes: 0, freeBytes: Number.POSITIVE_INFINITY, untakenBytes: 0 },
+      ? { ...(await store.usedBytes()), freeBytes: await files.freeBytes(storeRoot), untakenBytes: 0 }
+      : unasked,
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };

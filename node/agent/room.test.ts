@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ShiftedClock } from "../../test/support/labs/agent-world.ts";
 import { openNode, passUntil } from "../../test/support/labs/full-node.ts";
@@ -60,6 +60,18 @@ it("an image makes room if the Pod that asks for it was refused: that Pod never 
   node.images.set("g0", { ...image, status: { ...image.status, refused } });
   await passUntil(node, 1, "Captured");
   expect(node.statusOf(0)).toMatchObject({ phase: "Lost", reason: "Evicted", refused });
+  expect(await node.whole()).toEqual(["g1"]);
+});
+
+it.each([
+  ["than the store may have", "StoreFull", 1, 100],
+  ["than the share of its namespace", "NamespaceFull", 3, 50],
+])("a capture that wrote more than it promised and %s fails", async (_, reason, rooms, percent) => {
+  await using node = await openNode(2, rooms, { namespaces: ["mallory", "a"], maxNamespacePercent: percent });
+  const { imageBytes, lab, pods } = node;
+  truncateSync(`${lab.runsc.root}/memory-of-${pods[0]?.id}`, 3 * imageBytes);
+  await passUntil(node, 0, "Failed");
+  expect(node.statusOf(0)).toMatchObject({ phase: "Failed", reason });
   expect(await node.whole()).toEqual(["g1"]);
 });
 

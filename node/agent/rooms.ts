@@ -46,25 +46,29 @@ export class Rooms {
     return this.#going.has(text);
   }
 
-  /** What images that go will free; with a namespace: those of it. */
-  goingBytes(namespace?: string): number {
-    return sumOf(this.#going, namespace);
+  /** What images that go will free, by namespace. */
+  going(): ReadonlyMap<string, number> {
+    return addByNamespace(this.#going);
   }
 
   /** Also without the bytes of captures that have ended while this one looked: it may not have seen their images. */
   beside(text: string, room: Room, before: ReadonlyMap<string, number>): Room {
     const others = new Map([...before, ...this.#promised].filter(([other]) => other !== text));
-    const promisedBytes = sumOf(others);
+    const promisedBytes = [...others.values()].reduce((sum, bytes) => sum + bytes, 0);
     return {
       usedBytes: room.usedBytes + promisedBytes,
       freeBytes: room.freeBytes - promisedBytes,
-      namespaceBytes: room.namespaceBytes + sumOf(others, readKey(text).namespace),
+      byNamespace: addByNamespace(others, room.byNamespace),
       untakenBytes: this.#untakenBytes,
     };
   }
 }
 
-function sumOf(bytes: ReadonlyMap<string, number>, namespace?: string): number {
-  const counted = [...bytes].filter(([text]) => namespace === undefined || readKey(text).namespace === namespace);
-  return counted.reduce((sum, [, each]) => sum + each, 0);
+function addByNamespace(bytes: ReadonlyMap<string, number>, before: ReadonlyMap<string, number> = new Map()) {
+  const sums = new Map(before);
+  for (const [text, each] of bytes) {
+    const { namespace } = readKey(text);
+    sums.set(namespace, (sums.get(namespace) ?? 0) + each);
+  }
+  return sums;
 }

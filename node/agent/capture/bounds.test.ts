@@ -15,7 +15,11 @@ class FullDisk extends Files {
 function openBounds(whyToEnd: () => Promise<WhyToEnd | undefined>) {
   const clock = new FakeClock();
   const order = { limitMs: 10_000, storeRoot: "/", minFreeBytes: 1, isDeleted: () => false, isGivenUp: () => false };
-  const bounds = new Bounds({ ...order, whyToEnd }, { clock, files: new FullDisk(), processes: new Processes() });
+  const size = { writtenBytes: async () => 0, excessOf: async () => undefined };
+  const bounds = new Bounds(
+    { ...order, ...size, whyToEnd },
+    { clock, files: new FullDisk(), processes: new Processes() },
+  );
   return { clock, bounds, [Symbol.dispose]: () => bounds[Symbol.dispose]() };
 }
 

@@ -15,6 +15,10 @@ export interface BoundsOrder {
   readonly isGivenUp: () => boolean;
   /** Whether of all captures in progress this one ends if the disk is full, and why. */
   readonly whyToEnd: () => Promise<WhyToEnd | undefined>;
+  /** How a capture fails that has written so much, which is more than it promised and than there is room for; undefined: there is. */
+  readonly excessOf: (writtenBytes: number) => Promise<CaptureFailed | undefined>;
+  /** What it has written by now. */
+  readonly writtenBytes: () => Promise<number>;
 }
 
 /** How often the disk and the Pod are looked at. A fast disk takes 500 MB meanwhile. */
@@ -24,6 +28,8 @@ export const lookMs = 250;
 export class Bounds implements Disposable {
   /** The Pod may be about to stop. */
   isFreezing = true;
+  /** gVisor writes. */
+  isWriting = false;
   /** Whether it has ended because it has written more than it promised. */
   isBeyond = false;
   readonly #order: BoundsOrder;
@@ -87,7 +93,7 @@ export class Bounds implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { isDeleted, minFreeBytes, storeRoot, whyToEnd } = this.#order;
+    const { excessOf, isDeleted, minFreeBytes, storeRoot, whyToEnd, writtenBytes } = this.#order;
     if (this.isFreezing && isDeleted()) {
       this.#stop.abort(new CaptureFailed("FreezeFailed", "the Pod was deleted before it was frozen"));
     }
@@ -95,6 +101,13 @@ export class Bounds implements Disposable {
     const freeBytes = await this.#doors.files.freeBytes(storeRoot).catch(() => Number.POSITIVE_INFINITY);
     const why = freeBytes < minFreeBytes ? await whyToEnd() : undefined;
     if (why && !this.signal.aborted) this.#endFull(why);
+    // What cannot be seen now is seen at the next look, or before the image gets its name.
+    const excess = await writtenBytes()
+      .then(excessOf, () => undefined)
+      .catch(() => undefined);
+    if (!excess || this.signal.aborted) return;
+    this.isBeyond = true;
+    this.#stop.abort(excess);
   }
 
   #endFull(of: WhyToEnd): void {

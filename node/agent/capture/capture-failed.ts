@@ -2,6 +2,8 @@ export const failureReasons = [
   "FreezeFailed",
   "CheckpointFailed",
   "DiskFull",
+  "StoreFull",
+  "NamespaceFull",
   "DeadlineExceeded",
   "GivenUp",
   "Interrupted",

@@ -41,7 +41,7 @@ export async function capture(order: CaptureOrder, doors: Doors): Promise<Descri
     if (bounds.isFreezing && isCut(error)) await doors.sandboxes.end(sandbox);
     if (!bounds.signal.aborted) throw error;
     const failure = bounds.signal.reason as CaptureFailed;
-    if (bounds.isFreezing || bounds.isBeyond) await doors.sandboxes.end(sandbox);
+    if (bounds.isFreezing || (bounds.isWriting && bounds.isBeyond)) await doors.sandboxes.end(sandbox);
     throw failure;
   }
 }
@@ -70,9 +70,11 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   await timed("freezeMs", "FreezeFailed", () => refuseToldToEnd(order, doors));
   const folder = await timed("writeMs", "CheckpointFailed", async () => {
     const part = await store.begin(key);
+    bounds.isWriting = true;
     await runsc.checkpoint(sandbox.id, part, signal);
     return part;
   });
+  bounds.isWriting = false;
   const names = [...(await files.list(folder))].sort();
   await timed("syncMs", "CheckpointFailed", async () => {
     for (const name of names) await files.sync(join(folder, name));
@@ -92,6 +94,8 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   };
   const finalTombstone = JSON.stringify({ ...key, podUID, isFinal: true } satisfies Tombstone);
   await timed("syncMs", "CheckpointFailed", () => store.describe(key, description, finalTombstone));
+  const excess = await bounds.hold(order.excessOf(description.bytes));
+  if (excess) throw excess;
   // Not left half-way: an image must not get its name after the capture has failed.
   await store.complete(key).catch((cause: unknown) => {
     throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });

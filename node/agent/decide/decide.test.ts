@@ -75,7 +75,7 @@ const usual: Observed = {
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },
-  room: { usedBytes: 0, freeBytes: 2 ** 40, namespaceBytes: 0, untakenBytes: 0 },
+  room: { usedBytes: 0, freeBytes: 2 ** 40, byNamespace: new Map(), untakenBytes: 0 },
   limits: { maxStoreBytes: 0, minFreeBytes: 0, maxNamespacePercent: 100 },
 };
 
@@ -101,7 +101,7 @@ describe("a Pod that cannot be captured", () => {
     ["SizeUnknown", { memoryBytes: undefined }],
     ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0, maxNamespacePercent: 100 } }],
     ["NamespaceFull", { limits: { maxStoreBytes: 2 ** 25, minFreeBytes: 0, maxNamespacePercent: 10 } }],
-    ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20, namespaceBytes: 0, untakenBytes: 0 } }],
+    ["DiskFull", { room: { usedBytes: 0, freeBytes: 2 ** 20, byNamespace: new Map(), untakenBytes: 0 } }],
   ])("is refused as %s", (reason, changes) => {
     expect(refusalOf(usual)).toBeUndefined();
     const observed = { ...usual, ...changes };

@@ -13,8 +13,8 @@ import type { Evictable } from "./victims.ts";
 export interface Room {
   readonly usedBytes: number;
   readonly freeBytes: number;
-  /** What the images of the same namespace take. */
-  readonly namespaceBytes: number;
+  /** What the images of each namespace take. */
+  readonly byNamespace: ReadonlyMap<string, number>;
   /** What evictions have freed of other namespaces than that of the capture, and no capture has taken since. */
   readonly untakenBytes: number;
 }

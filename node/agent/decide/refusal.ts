@@ -1,6 +1,6 @@
 import { isDnsLabel } from "../../../api/rules/names.ts";
 import { isUid } from "../store/records.ts";
-import { isEnding, type Observed } from "./observed.ts";
+import { isEnding, type Observed, type StoreLimits } from "./observed.ts";
 import { chooseVictims, type Wanted } from "./victims.ts";
 
 /** Why a Pod cannot be captured now, in one word: the values of a metric label. */
@@ -40,6 +40,12 @@ const besidesMemoryBytes = 16 * 1_048_576;
 /** What the image of a Pod will take. */
 export const imageBytesOf = ({ memoryBytes }: Pick<Observed, "memoryBytes">): number =>
   (memoryBytes ?? 0) + besidesMemoryBytes;
+
+/** What an image would break. */
+export const fullMessages = {
+  StoreFull: "the memory images of this node would take more than --max-store-bytes",
+  NamespaceFull: "the memory images of this namespace would take more of this node than --max-namespace-percent",
+} as const;
 
 /** Why the Pod of an image cannot be captured; undefined: it can. */
 export function refusalOf(observed: Observed): Refusal | undefined {
@@ -93,38 +99,57 @@ export interface Shortage {
   readonly namespace: number;
   /** In the share of the namespace in the limit of the store alone. */
   readonly namespaceOfStore: number;
+  /** What a namespace may take. */
+  readonly shareBytes: number;
 }
 
-const none: Shortage = { store: 0, disk: 0, namespace: 0, namespaceOfStore: 0 };
+const none: Shortage = { store: 0, disk: 0, namespace: 0, namespaceOfStore: 0, shareBytes: Number.POSITIVE_INFINITY };
+
+/** What the images of one namespace may take, where all of them and what is free take so much of the disk. */
+export function shareOf({ maxNamespacePercent, maxStoreBytes, minFreeBytes }: StoreLimits, bytes: number): number {
+  if (maxNamespacePercent >= 100) return Number.POSITIVE_INFINITY;
+  const onDiskBytes = Math.max(0, bytes - minFreeBytes);
+  const allBytes = maxStoreBytes > 0 ? Math.min(maxStoreBytes, onDiskBytes) : onDiskBytes;
+  return (allBytes * maxNamespacePercent) / 100;
+}
 
 /** None is below 0. Where no room was looked for, there is enough. */
-export function shortageOf(observed: Pick<Observed, "limits" | "room" | "memoryBytes">): Shortage {
-  const { limits, room } = observed;
+export function shortageOf(observed: Pick<Observed, "key" | "limits" | "room" | "memoryBytes">): Shortage {
+  const { key, limits, room } = observed;
   if (room.freeBytes === Number.POSITIVE_INFINITY) return none;
   const wantedBytes = imageBytesOf(observed);
-  const { maxNamespacePercent, maxStoreBytes, minFreeBytes } = limits;
-  const onDiskBytes = Math.max(0, room.usedBytes + room.freeBytes - minFreeBytes);
-  const allBytes = maxStoreBytes > 0 ? Math.min(maxStoreBytes, onDiskBytes) : onDiskBytes;
-  const ofNamespace = maxNamespacePercent < 100 ? room.namespaceBytes + wantedBytes : 0;
-  const beyondShare = (bytes: number) => Math.max(0, Math.ceil(ofNamespace - (bytes * maxNamespacePercent) / 100));
-  const store = maxStoreBytes > 0 ? room.usedBytes + wantedBytes - maxStoreBytes : 0;
-  const disk = minFreeBytes - (room.freeBytes - wantedBytes);
-  const namespaceOfStore = maxStoreBytes > 0 ? beyondShare(maxStoreBytes) : 0;
-  return { store: Math.max(store, 0), disk: Math.max(disk, 0), namespace: beyondShare(allBytes), namespaceOfStore };
+  const { maxStoreBytes, minFreeBytes } = limits;
+  const shareBytes = shareOf(limits, room.usedBytes + room.freeBytes);
+  const ofNamespace = (room.byNamespace.get(key.namespace) ?? 0) + wantedBytes;
+  const beyond = (bytes: number, of: number) => Math.max(0, Math.ceil(bytes - of));
+  return {
+    store: maxStoreBytes > 0 ? beyond(room.usedBytes + wantedBytes, maxStoreBytes) : 0,
+    disk: beyond(minFreeBytes, room.freeBytes - wantedBytes),
+    namespace: beyond(ofNamespace, shareBytes),
+    namespaceOfStore: maxStoreBytes > 0 ? beyond(ofNamespace, shareOf(limits, Number.POSITIVE_INFINITY)) : 0,
+    shareBytes,
+  };
 }
 
 /**
- * What has to become free for the image of a Pod, beside what goes already, and what may go for it. Anybody can fill a disk with
+ * What has to become free for the image of a Pod, beside what goes already by namespace, and what may go for it. Anybody can fill a disk with
  * other files. So what the disk lacks costs no more memory of sandboxes than the image takes: images are replaced, and do not give way to files.
  */
-export function wantedOf(observed: Observed, going = { bytes: 0, namespaceBytes: 0 }): Wanted {
-  const { store, disk, namespace, namespaceOfStore } = shortageOf(observed);
+export function wantedOf(observed: Observed, going: ReadonlyMap<string, number> = new Map()): Wanted {
+  const { store, disk, namespace, namespaceOfStore, shareBytes } = shortageOf(observed);
   const imageBytes = imageBytesOf(observed);
   const left = (bytes: number, of: number) => Math.max(0, bytes - of);
+  const own = observed.key.namespace;
+  const goingBytes = [...going.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const staying = [...observed.room.byNamespace].map(
+    ([name, bytes]) => [name, bytes - (going.get(name) ?? 0)] as const,
+  );
   return {
-    namespace: observed.key.namespace,
-    bytes: left(Math.max(store, disk), going.bytes),
-    namespaceBytes: left(namespace, going.namespaceBytes),
+    namespace: own,
+    bytes: left(Math.max(store, disk), goingBytes),
+    namespaceBytes: left(namespace, going.get(own) ?? 0),
+    shareBytes,
+    byNamespace: new Map(staying),
     most: {
       bytes: Math.max(imageBytes, store),
       ofOthersBytes: Math.max(imageBytes - observed.room.untakenBytes, store),
@@ -148,7 +173,7 @@ function refusalOfRoom(observed: Observed): Refusal | undefined {
   const isRoom = (bytes: number, namespaceBytes: number) =>
     chooseVictims(spare, { ...wanted, bytes, namespaceBytes }) !== undefined;
   if (!isRoom(store, 0)) {
-    return { reason: "StoreFull", message: "the memory images of this node would take more than --max-store-bytes" };
+    return { reason: "StoreFull", message: fullMessages.StoreFull };
   }
   if (!isRoom(disk, 0)) {
     return {
@@ -157,10 +182,7 @@ function refusalOfRoom(observed: Observed): Refusal | undefined {
     };
   }
   if (!isRoom(0, namespace)) {
-    return {
-      reason: "NamespaceFull",
-      message: "the memory images of this namespace would take more of this node than --max-namespace-percent",
-    };
+    return { reason: "NamespaceFull", message: fullMessages.NamespaceFull };
   }
   return undefined;
 }

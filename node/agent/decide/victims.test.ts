@@ -41,7 +41,7 @@ function countVictims({ namespace = "other", limits = disk, filled = 0, own = 0.
     room: {
       usedBytes: bytes(20),
       freeBytes: limits.minFreeBytes - bytes(filled),
-      namespaceBytes: namespace === "shop" ? bytes(20) : 0,
+      byNamespace: new Map([["shop", bytes(20)]]),
       untakenBytes: bytes(untaken),
     },
   };
@@ -78,4 +78,40 @@ it("a limit of the store that was lowered makes as many images go as are beyond 
   expect(countVictims({ limits, filled: -50, untaken: 0.9 })).toBe(11);
   const shared = { ...limits, maxNamespacePercent: 50 };
   expect(countVictims({ limits: shared, filled: -50, namespace: "shop" })).toBe(16);
+});
+
+describe("what goes where a namespace has more than its share", () => {
+  /** For one more image of 1 GB beside these, the oldest first, in a store of 6 GB with a share of 3 GB each. */
+  function chooseFor(namespace: string, ...all: readonly (readonly [namespace: string, gigabytes: number])[]) {
+    const evictable = all.map(([of, gigabytes], index) => ({ ...asleep(of, index), bytes: gigabytes * gigabyte }));
+    const byNamespace = new Map<string, number>();
+    for (const { bytes, memoryImage } of evictable) {
+      const of = memoryImage.metadata.namespace ?? "";
+      byNamespace.set(of, (byNamespace.get(of) ?? 0) + bytes);
+    }
+    const observed = {
+      key: { namespace, pod: "guest", image: "g" },
+      ...{ evictable, limits: { maxStoreBytes: 6 * gigabyte, minFreeBytes: 0, maxNamespacePercent: 50 } },
+      memoryBytes: gigabyte - besidesMemoryBytes,
+      room: { usedBytes: [...byNamespace.values()].reduce((sum, bytes) => sum + bytes, 0), byNamespace },
+    };
+    const room = { ...observed.room, freeBytes: 100 * gigabyte, untakenBytes: 0 };
+    const chosen = chooseVictims(evictable, wantedOf({ ...observed, room } as unknown as Observed));
+    return chosen?.map(({ memoryImage }) => `${memoryImage.metadata.namespace} ${memoryImage.metadata.name}`);
+  }
+
+  it("is of that namespace, also if the images of others are older", () => {
+    expect(chooseFor("d", ["a", 1], ["b", 1], ["c", 1], ["mallory", 5])).toEqual(["mallory g3"]);
+  });
+
+  it("is of that namespace only until it has its share, and then the oldest of all", () => {
+    const images = [
+      ["a", 1],
+      ["mallory", 1],
+      ["b", 2],
+      ["mallory", 1],
+      ["mallory", 2],
+    ] as const;
+    expect(chooseFor("d", ...images)).toEqual(["mallory g1", "a g0"]);
+  });
 });

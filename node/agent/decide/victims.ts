@@ -17,6 +17,9 @@ export interface Wanted {
   readonly bytes: number;
   /** What is to become free of the share of this namespace. */
   readonly namespaceBytes: number;
+  /** What a namespace may take, and what each has. */
+  readonly shareBytes: number;
+  readonly byNamespace: ReadonlyMap<string, number>;
   /** What may go for that. It is counted up to whole images: the last one may be larger than the rest. */
   readonly most: {
     readonly bytes: number;
@@ -28,26 +31,33 @@ export interface Wanted {
 }
 
 /**
- * The oldest ones, until they free as many bytes; undefined: not even all that may go do. What a namespace has beyond its share comes
- * from its own images, and these count for the node too.
+ * Until they free as many bytes, the oldest of namespaces that have more than their share, as long as they do, and then the oldest of all;
+ * undefined: not even all that may go do. What the namespace itself has beyond its share comes from its own images, and these count for the node too.
  */
 export function chooseVictims(evictable: readonly Evictable[], wanted: Wanted): readonly Evictable[] | undefined {
-  const { most, namespace } = wanted;
-  const isOwn = ({ memoryImage }: Evictable) => memoryImage.metadata.namespace === namespace;
-  const victims: Evictable[] = [];
+  const { byNamespace, most, shareBytes } = wanted;
+  const isOwn = (image: Evictable) => namespaceOf(image) === wanted.namespace;
+  const victims = new Set<Evictable>();
+  const left = new Map(byNamespace);
+  const leftOf = (image: Evictable) => left.get(namespaceOf(image)) ?? 0;
   let [freedBytes, othersBytes] = [0, 0];
-  const take = (images: readonly Evictable[], bytes: number) => {
-    for (const image of images) {
+  const take = (mayGo: (image: Evictable) => boolean, bytes: number) => {
+    for (const image of evictable) {
       if (freedBytes >= bytes) break;
+      if (victims.has(image) || !mayGo(image)) continue;
       if (!isOwn(image) && othersBytes >= most.ofOthersBytes) continue;
-      victims.push(image);
+      victims.add(image);
+      left.set(namespaceOf(image), leftOf(image) - image.bytes);
       freedBytes += image.bytes;
       if (!isOwn(image)) othersBytes += image.bytes;
     }
   };
-  take(evictable.filter(isOwn), Math.min(wanted.namespaceBytes, most.namespaceBytes));
+  take(isOwn, Math.min(wanted.namespaceBytes, most.namespaceBytes));
   const isShareEnough = freedBytes >= wanted.namespaceBytes;
-  const rest = evictable.filter((image) => !victims.includes(image));
-  take(rest, Math.min(wanted.bytes, most.bytes));
-  return isShareEnough && freedBytes >= wanted.bytes ? victims : undefined;
+  const bytes = Math.min(wanted.bytes, most.bytes);
+  take((image) => leftOf(image) > shareBytes, bytes);
+  take(() => true, bytes);
+  return isShareEnough && freedBytes >= wanted.bytes ? [...victims] : undefined;
 }
+
+const namespaceOf = ({ memoryImage }: Evictable): string => memoryImage.metadata.namespace ?? "";

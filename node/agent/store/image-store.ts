@@ -212,14 +212,15 @@ export class ImageStore {
     return [...images].flatMap((image) => imageKey(namespace, pod, image) ?? []);
   }
 
-  /** What all images take, and what those of one namespace do. */
-  async usedBytes(namespace = ""): Promise<{ readonly usedBytes: number; readonly namespaceBytes: number }> {
-    let [usedBytes, namespaceBytes] = [0, 0];
+  /** What all images take, and what those of each namespace do. */
+  async usedBytes(): Promise<{ readonly usedBytes: number; readonly byNamespace: ReadonlyMap<string, number> }> {
+    const byNamespace = new Map<string, number>();
+    let usedBytes = 0;
     for (const { bytes, key } of await this.sizes.all()) {
       usedBytes += bytes;
-      if (key.namespace === namespace) namespaceBytes += bytes;
+      byNamespace.set(key.namespace, (byNamespace.get(key.namespace) ?? 0) + bytes);
     }
-    return { usedBytes, namespaceBytes };
+    return { usedBytes, byNamespace };
   }
 
   async #measure(key: ImageKey): Promise<ImageSize> {

@@ -86,7 +86,7 @@ export async function openNode(count: number, rooms: number, options: NodeOption
   const sizes = vi.spyOn(files, "bytesOf");
   const opened = stack.move();
   return {
-    ...{ lab, images, pass },
+    ...{ lab, images, pass, pods },
     /** The images that are read during these passes. */
     async readDuring(passes: () => Promise<unknown>) {
       reads.mockClear();
