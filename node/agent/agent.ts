@@ -4,6 +4,7 @@ import type { Pod } from "../../api/kinds/pod.ts";
 import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
+import type { CaptureFailed } from "./capture/capture-failed.ts";
 import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
@@ -118,7 +119,8 @@ export class Agent {
     if (step === "capture" || step === "thaw") this.#rooms.promise(text, imageBytesOf(observed));
     if (step === "capture") this.#rooms.take(imageBytesOf(observed));
     try {
-      await apply(step, observed, this.#parts);
+      const untold = await apply(step, observed, this.#parts);
+      if (untold) await this.#tellFailed(untold, observed);
     } finally {
       const isThawing = observed.sandbox && this.#parts.thaws.has(observed.sandbox.id);
       if (isThawing) void this.#parts.thaws.ended(observed.sandbox.id).then(() => this.#rooms.withdraw(text));
@@ -126,12 +128,19 @@ export class Agent {
     }
   }
 
+  /** Of a capture that has no record. */
+  async #tellFailed({ message, reason }: CaptureFailed, { memoryImage }: Observed): Promise<void> {
+    if (!memoryImage) return;
+    const failed = { phase: "Failed", reason, message: message.slice(0, longestMessage) } as const;
+    await this.#parts.report(memoryImage, { ...memoryImage.status, ...failed });
+  }
+
   /** Returns whether a capture is to wait for room. What goes is told to the API first: from then on nobody counts on it. */
   async #makeRoom(observed: Observed): Promise<boolean> {
     const { stage } = observed.memoryImage?.spec ?? {};
     const { reason } =
       stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
-    if (!roomReasons.includes(reason)) return false;
+    if (!roomReasons.includes(reason) || !isShort(shortageOf(observed))) return false;
     const victims = await this.#chooseVictims(observed);
     for (const { bytes, memoryImage, text } of victims ?? []) {
       await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });

@@ -6,7 +6,7 @@ import type { AgentMetrics } from "./agent-metrics.ts";
 import { capture } from "./capture/capture.ts";
 import { CaptureFailed } from "./capture/capture-failed.ts";
 import { explainCause } from "./capture/explain-cause.ts";
-import { giveUp } from "./capture/give-up.ts";
+import { giveUpOrEnd, noteFailed } from "./capture/give-up.ts";
 import { watchLateWrite } from "./capture/late-writes.ts";
 import type { Thaws } from "./capture/thaws.ts";
 import type { Writers } from "./capture/writers.ts";
@@ -44,16 +44,20 @@ const spareMs = 2_000;
 /** With less time a capture is not begun. */
 const shortestLimitMs = 1_000;
 
-/** Takes one step on the node. */
-export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<void> {
+/** Takes one step on the node. Returns why a capture has failed that has no record, so that the API can be told at once. */
+export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<CaptureFailed | undefined> {
+  const { key, podUID = "" } = observed;
+  parts.log.debug({ image: textOf(key), pod: podUID, step }, "taking a step");
+  if (step === "capture") return captureOrGiveUp(observed, parts);
+  if (step === "give-up") return giveUpInterrupted(observed, parts);
+  await takeOther(step, observed, parts);
+  return undefined;
+}
+
+async function takeOther(step: Exclude<Step, "capture" | "give-up">, observed: Observed, parts: ApplyParts) {
   const { key, podUID = "", sandbox, tombstone } = observed;
   const { records, store } = parts.doors;
-  parts.log.debug({ image: textOf(key), pod: podUID, step }, "taking a step");
   switch (step) {
-    case "capture":
-      return await captureOrGiveUp(observed, parts);
-    case "give-up":
-      return await giveUpInterrupted(observed, parts);
     case "remove-tombstone":
       return await records.removeTombstone(podUID);
     case "thaw":
@@ -78,7 +82,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
 
 /** What it does is written down before: another agent must not take the Pod for one that runs. */
 async function endSentry(sandbox: PodSandbox, { failed }: Observed, { doors }: ApplyParts): Promise<void> {
-  if (failed && !failed.isEnding) await doors.records.writeFailed({ ...failed, isEnding: true });
+  if (failed && !failed.isEnding) await noteFailed({ ...failed, isEnding: true }, doors);
   await doors.sandboxes.end(sandbox);
 }
 
@@ -86,14 +90,20 @@ async function endSentry(sandbox: PodSandbox, { failed }: Observed, { doors }: A
  * A Pod that is not called paused may be frozen all the same: runsc tells gVisor first, and may have ended with the former agent. Nobody
  * knows, so it ends like a freeze that hung.
  */
-async function giveUpInterrupted({ key, podUID = "", sandbox }: Observed, parts: ApplyParts): Promise<void> {
+async function giveUpInterrupted(observed: Observed, parts: ApplyParts): Promise<CaptureFailed | undefined> {
+  const { key, memoryImage, podUID = "", sandbox } = observed;
   const { doors, log, metrics } = parts;
   if (sandbox?.sentry && !sandbox.isPaused) {
     log.warn({ image: textOf(key), pod: podUID }, "nobody knows whether this Pod was frozen; ending its sentry");
     await doors.sandboxes.end(sandbox);
   }
-  metrics.captureFailed("Interrupted");
-  await giveUp({ ...key, podUID, reason: "Interrupted", message: "the node agent was restarted" }, doors);
+  const failure = new CaptureFailed("Interrupted", "the node agent was restarted");
+  const isTold = !memoryImage || memoryImage.status?.phase === "Failed";
+  if (!isTold) metrics.captureFailed(failure.reason);
+  const { message, reason } = failure;
+  if (await giveUpOrEnd({ ...key, podUID, reason, message }, sandbox, doors)) return undefined;
+  if (isTold) throw new Error("the store takes no new file, so what is left of a failed capture stays");
+  return failure;
 }
 
 /** A Pod that the watch does not show may be one that it does not show yet. */
@@ -123,11 +133,11 @@ async function findExcess(written: Written, parts: ApplyParts): Promise<CaptureF
   return reason && new CaptureFailed(reason, fullMessages[reason]);
 }
 
-/** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. */
-async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<void> {
+/** If a capture fails, its image is removed and the Pod is marked for the thaw, which is the next step. Without a tombstone, nothing was begun. */
+async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<CaptureFailed | undefined> {
   const { doors, limits, log, metrics, readPod, storeRoot, view } = parts;
   const { key, memoryImage, podUID = "", sandbox } = observed;
-  if (!memoryImage || !sandbox) return;
+  if (!memoryImage || !sandbox) return undefined;
   const promisedBytes = imageBytesOf(observed);
   const writer = { promisedBytes, writtenBytes: () => doors.store.partBytes(key) };
   using _writing = parts.writers.add(writer);
@@ -154,17 +164,21 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<v
     const { bytes, durations } = await capture({ key, podUID, sandbox, of: memoryImage.spec, ...bounds }, doors);
     metrics.captured(bytes, durations);
     log.info({ image: textOf(key), pod: podUID, bytes, ...durations }, "captured the memory of a Pod");
+    return undefined;
   } catch (error) {
     const tombstone = await doors.records.tombstoneOf(podUID);
     // Another image of the same Pod came first: its files and its tombstone stay.
     if (tombstone && textOf(tombstone) !== textOf(key)) throw error;
-    const reason = error instanceof CaptureFailed ? error.reason : "CheckpointFailed";
+    const message = explainCause(error);
+    const failure = new CaptureFailed(error instanceof CaptureFailed ? error.reason : "CheckpointFailed", message);
+    const { reason } = failure;
     metrics.captureFailed(reason);
     log.warn(
       { err: error, image: textOf(key), pod: podUID, reason },
       "could not capture the memory of a Pod; there is no further attempt, and the Pod runs again or ends",
     );
-    await giveUp({ ...key, podUID, reason, message: explainCause(error) }, doors);
+    const hasRecord = tombstone && (await giveUpOrEnd({ ...key, podUID, reason, message }, sandbox, doors));
+    return hasRecord ? undefined : failure;
   }
 }
 
@@ -174,7 +188,7 @@ async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: 
   if (!sandbox || !failed) return;
   const { doors, log, thaws } = parts;
   const thawing = { ...failed, isThawing: true };
-  await doors.records.writeFailed(thawing);
+  if (!(await noteFailed(thawing, doors))) return await doors.sandboxes.end(sandbox);
   const { promise: lateAnswer, resolve } = Promise.withResolvers<"late">();
   using _timer = doors.clock.after(thawLimitMs, () => resolve("late"));
   const thawed = thaws.start(sandbox.id);

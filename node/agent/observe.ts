@@ -60,7 +60,7 @@ const unasked: Room = { usedBytes: 0, byNamespace: new Map(), freeBytes: Number.
 
 async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
   const { doors, limits, storeRoot, view } = parts;
-  const { clock, files, records, runsc, sandboxes, store } = doors;
+  const { clock, files, records, runsc, sandboxes, store, trial } = doors;
   const disk = await store.read(key);
   const { tombstone, failed } = await records.ofImage(key);
   const memoryImage = view.memoryImage(key);
@@ -104,6 +104,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     room: needsRoom
       ? { ...(await store.usedBytes()), freeBytes: await files.freeBytes(storeRoot), untakenBytes: 0 }
       : unasked,
+    trial: needsRoom ? await trial.result() : "Writable",
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };

@@ -19,6 +19,7 @@ import { ImageStore } from "./store/image-store.ts";
 import { openStore, watchStore } from "./store/open-store.ts";
 import { Records } from "./store/records.ts";
 import { StoreFile } from "./store/store-file.ts";
+import { TrialWrite } from "./store/trial-write.ts";
 import { keepPublicKeys } from "./watch/keep-public-keys.ts";
 import { readPod } from "./watch/read-pod.ts";
 import { report } from "./watch/report.ts";
@@ -57,6 +58,7 @@ export function openDoors({ runsc, storeRoot, clock, files = new Files() }: Door
     store: new ImageStore(join(storeRoot, "images"), files),
     records: new Records(storeRoot, files),
     storeFile: new StoreFile(storeRoot, files),
+    trial: new TrialWrite(storeRoot, files, clock),
   };
 }
 

@@ -76,6 +76,7 @@ const usual: Observed = {
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },
   room: { usedBytes: 0, freeBytes: 2 ** 40, byNamespace: new Map(), untakenBytes: 0 },
+  trial: "Writable",
   limits: { maxStoreBytes: 0, minFreeBytes: 0, maxNamespacePercent: 100 },
 };
 
@@ -98,6 +99,8 @@ describe("a Pod that cannot be captured", () => {
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],
     ["AlreadyCaptured", { isCapturedElsewhere: true }],
     ["RunscMissing", { runscVersion: undefined }],
+    ["StoreReadOnly", { trial: "ReadOnly" }],
+    ["DiskFull", { trial: "Full" }],
     ["SizeUnknown", { memoryBytes: undefined }],
     ["StoreFull", { limits: { maxStoreBytes: 2 ** 20, minFreeBytes: 0, maxNamespacePercent: 100 } }],
     ["NamespaceFull", { limits: { maxStoreBytes: 2 ** 25, minFreeBytes: 0, maxNamespacePercent: 10 } }],

@@ -7,6 +7,7 @@ import type { ImageKey } from "../store/image-key.ts";
 import type { OnDisk } from "../store/image-store.ts";
 import type { RecordsOfImage } from "../store/records.ts";
 import type { StoreIdentity } from "../store/store-file.ts";
+import type { Trial } from "../store/trial-write.ts";
 import type { Evictable } from "./victims.ts";
 
 /** What the disk has room for. */
@@ -66,6 +67,8 @@ export interface Observed extends RecordsOfImage {
   /** Whether the shim can verify a signature. */
   readonly hasPublicKeys: boolean;
   readonly room: Room;
+  /** Whether the store takes a new file. */
+  readonly trial: Trial;
   /** What may go to make room, the oldest first. Empty where no room is looked for. */
   readonly evictable: readonly Evictable[];
   readonly limits: StoreLimits;

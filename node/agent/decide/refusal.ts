@@ -17,6 +17,7 @@ export const refusalReasons = [
   "AlreadyCaptured",
   "RunscMissing",
   "NoPublicKey",
+  "StoreReadOnly",
   "SizeUnknown",
   "StoreFull",
   "DiskFull",
@@ -163,6 +164,9 @@ export const isShort = ({ store, disk, namespace }: Pick<Shortage, "store" | "di
 
 /** The preflight counts what other images may free. They go only for a capture. */
 function refusalOfRoom(observed: Observed): Refusal | undefined {
+  if (observed.trial === "ReadOnly") {
+    return { reason: "StoreReadOnly", message: "the agent cannot write to the store of this node" };
+  }
   if (observed.memoryBytes === undefined) {
     const message = "the agent cannot see how much memory the Pod has, or the Pod has too many open files";
     return { reason: "SizeUnknown", message };
@@ -180,6 +184,9 @@ function refusalOfRoom(observed: Observed): Refusal | undefined {
       reason: "DiskFull",
       message: "the disk of this node would have less left than --min-free-bytes and --min-free-percent ask for",
     };
+  }
+  if (observed.trial === "Full" && !isShort({ store, disk, namespace })) {
+    return { reason: "DiskFull", message: "the disk of this node takes no new file, although it has bytes left" };
   }
   if (!isRoom(0, namespace)) {
     return { reason: "NamespaceFull", message: fullMessages.NamespaceFull };

@@ -2,6 +2,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { ImageStore } from "../store/image-store.ts";
 import type { Records } from "../store/records.ts";
 import type { StoreFile } from "../store/store-file.ts";
+import type { TrialWrite } from "../store/trial-write.ts";
 import type { Files } from "./files.ts";
 import type { Processes } from "./processes.ts";
 import type { Runsc } from "./runsc.ts";
@@ -16,5 +17,6 @@ export interface Doors {
   readonly store: ImageStore;
   readonly records: Records;
   readonly storeFile: StoreFile;
+  readonly trial: TrialWrite;
   readonly clock: Clock;
 }

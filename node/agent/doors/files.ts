@@ -35,6 +35,16 @@ export class Files {
     await file.sync();
   }
 
+  /** Writes a byte to a file, and removes it again. */
+  async tryWrite(path: string): Promise<void> {
+    try {
+      await using file = await open(path, "w", 0o600);
+      await file.writeFile(".");
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
   /** Both names are in one folder. */
   async rename(from: string, to: string): Promise<void> {
     await rename(from, to);

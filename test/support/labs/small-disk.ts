@@ -12,18 +12,26 @@ export const canMountDisks = spawnSync("unshare", [...apart, "mount", "-t", "tmp
 export interface SmallDisk extends AsyncDisposable {
   /** A directory on this disk, also for this process. */
   readonly path: string;
+  /** As a kernel does after an error of the disk. */
+  makeReadOnly(): Promise<void>;
 }
 
 /** A disk of this size, in memory. It ends with the process that holds its namespace. */
 export async function mountSmallDisk(megabytes: number): Promise<SmallDisk> {
   await using cleanup = new AsyncDisposableStack();
   const home = cleanup.use(await mkdtempDisposable(join(tmpdir(), "rouse-disk-")));
-  const script = `mount -t tmpfs -o size=${megabytes}m none "$0"; echo mounted; read end`;
+  const script = `mount -t tmpfs -o size=${megabytes}m none "$0"; echo mounted; read line || exit 0
+mount -o remount,ro "$0"; echo remounted; read end`;
   const holder = spawn("unshare", [...apart, "sh", "-ec", script, home.path], { stdio: ["pipe", "pipe", "inherit"] });
   cleanup.defer(() => end(holder));
   await once(holder.stdout, "data");
   const parts = cleanup.move();
-  return { path: `/proc/${holder.pid}/root${home.path}`, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+  const makeReadOnly = async () => {
+    holder.stdin.write("\n");
+    await once(holder.stdout, "data");
+  };
+  const path = `/proc/${holder.pid}/root${home.path}`;
+  return { path, makeReadOnly, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
 async function end(holder: ChildProcess): Promise<void> {
