@@ -5,6 +5,7 @@ import { createdMs, readTime } from "../../api/rules/timestamps.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import { type ApplyParts, apply } from "./apply.ts";
 import type { CaptureFailed } from "./capture/capture-failed.ts";
+import { isTooLate } from "./capture/capture-limit.ts";
 import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
@@ -141,6 +142,7 @@ export class Agent {
     const { reason } =
       stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
     if (!roomReasons.includes(reason) || !isShort(shortageOf(observed))) return false;
+    if (observed.memoryImage && isTooLate(observed.memoryImage, observed.askedForMs)) return false;
     const victims = await this.#chooseVictims(observed);
     for (const { bytes, memoryImage, text } of victims ?? []) {
       await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });

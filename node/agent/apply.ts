@@ -1,10 +1,10 @@
-import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { AgentMetrics } from "./agent-metrics.ts";
 import { capture } from "./capture/capture.ts";
 import { CaptureFailed } from "./capture/capture-failed.ts";
+import { captureLimitMs, isTooLate } from "./capture/capture-limit.ts";
 import { explainCause } from "./capture/explain-cause.ts";
 import { giveUpOrEnd, noteFailed } from "./capture/give-up.ts";
 import { watchLateWrite } from "./capture/late-writes.ts";
@@ -38,11 +38,6 @@ export interface ApplyParts {
 
 /** runsc takes 15 ms to let a Pod go on, unless gVisor still writes its memory. A worker waits no longer. */
 const thawLimitMs = 10_000;
-
-/** The controller waits for 5 s longer than the limit of a capture. The rest of that is for the thaw and the reports. */
-const spareMs = 2_000;
-/** With less time a capture is not begun. */
-const shortestLimitMs = 1_000;
 
 /** Takes one step on the node. Returns why a capture has failed that has no record, so that the API can be told at once. */
 export async function apply(step: Step, observed: Observed, parts: ApplyParts): Promise<CaptureFailed | undefined> {
@@ -117,12 +112,6 @@ async function endUserSentry({ disk, holder, key, userSandbox }: Observed, parts
   if (userSandbox) await parts.doors.sandboxes.end(userSandbox);
 }
 
-/**
- * A capture that had to wait for others must end when the controller expects it: after that, nobody uses its memory.
- */
-const captureLimitMs = ({ spec }: MemoryImage, waitedMs: number): number =>
-  spec.timeoutSeconds * 1_000 - Math.max(0, waitedMs - spareMs);
-
 /** Only a look at the promise is made for a capture that keeps it. */
 async function findExcess(written: Written, parts: ApplyParts): Promise<CaptureFailed | undefined> {
   if (written.bytes <= written.promisedBytes) return undefined;
@@ -158,7 +147,7 @@ async function captureOrGiveUp(observed: Observed, parts: ApplyParts): Promise<C
     },
   };
   try {
-    if (bounds.limitMs < shortestLimitMs) {
+    if (isTooLate(memoryImage, observed.askedForMs)) {
       throw new CaptureFailed("DeadlineExceeded", "other captures of this node have taken its time");
     }
     const { bytes, durations } = await capture({ key, podUID, sandbox, of: memoryImage.spec, ...bounds }, doors);

@@ -42,6 +42,19 @@ it("a capture that waits for an image which stays looks less often after 5 s, an
   expect([0, 1].map((index) => node.statusOf(index)?.phase)).toEqual(["Lost", "Captured"]);
 });
 
+it("no image makes room for a capture that has no time left", async () => {
+  const clock = new ShiftedClock();
+  await using node = await openNode(2, 1, { clock });
+  const waiting = node.images.get("g1") ?? expect.unreachable();
+  node.images.set("g1", { ...waiting, status: {} });
+  await node.pass(1);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  clock.aheadMs = 11_500;
+  await node.pass(1);
+  expect(node.statusOf(1)).toMatchObject({ phase: "Failed", reason: "StoreFull" });
+  expect(await node.evictions()).toBe("0");
+});
+
 it("an image that a Pod asks for makes no room: the capture fails", async () => {
   await using node = await openNode(2, 1);
   await node.putToSleep(0, "2026-01-01T00:00:00Z");

@@ -68,7 +68,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
   await using stack = new AsyncDisposableStack();
   const doors = openDoors({ ...config, clock });
   await doors.files.makeFolder(config.storeRoot);
-  const state = { isReady: false, frozen: () => 0 };
+  const state = { isReady: () => false, frozen: () => 0 };
   const metrics = new AgentMetrics(registry, {
     frozen: () => state.frozen(),
     used: () => doors.store.sizes.knownBytes(),
@@ -83,7 +83,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
         log,
       }),
     );
-  const health = { "/healthz": () => page(true), "/readyz": () => page(state.isReady) };
+  const health = { "/healthz": () => page(true), "/readyz": () => page(state.isReady()) };
   const healthServer =
     config.healthAddress &&
     stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages: health, log }));
@@ -107,7 +107,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...calls });
       state.frozen = () => agent.frozenPods();
-      state.isReady = true;
+      state.isReady = () => !watching.isCutOff();
       // An agent whose store goes away ends: the next one waits for it.
       const watched = watchStore(stores, identity, signal).catch(ignoreEnd(signal));
       await Promise.race([work(agent, { watching, doors, log }, signal), watched, keys.failed]);
@@ -148,5 +148,7 @@ type OmitFirst<F> = F extends (first: never, ...rest: infer R) => unknown ? R : 
 const page = (isFine: boolean): Page => ({
   status: isFine ? 200 : 503,
   contentType: "text/plain",
-  body: isFine ? "ok\n" : "the Pods of the node are not known yet, or its store is not there\n",
+  body: isFine
+    ? "ok\n"
+    : "the Pods of the node are not known yet, the API server is not reached, or the store is not there\n",
 });

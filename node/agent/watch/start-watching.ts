@@ -24,11 +24,16 @@ export interface WatchingParts {
 export interface Watching extends Running {
   readonly view: View;
   readonly synced: Promise<void>;
+  /** Whether the API server has not been reached for so long that nobody may count on this agent. */
+  isCutOff(): boolean;
   /** The images that the API has for this node. */
   keys(): readonly ImageKey[];
   /** Calls back with the images that a change of the API may matter to, and with each Pod that has changed. */
   onChange(tell: { readonly image: (key: ImageKey) => void; readonly pod: (pod: Stored<Pod>) => void }): void;
 }
+
+/** An API server that is restarted is back before: the agents of all nodes would be unready at once. */
+export const cutOffAfterMs = 30_000;
 
 /** Follows the Pods and the MemoryImages of one node. */
 export async function startWatching(parts: WatchingParts, signal: AbortSignal): Promise<Watching> {
@@ -59,6 +64,7 @@ export async function startWatching(parts: WatchingParts, signal: AbortSignal): 
   return {
     view: viewOf(nodeName, pods, images),
     synced: Promise.all([pods.synced, images.synced]).then(() => {}),
+    isCutOff: () => [pods, images].some((informer) => (informer.trouble()?.forMs ?? 0) >= cutOffAfterMs),
     failed: firstFailure(pods, images),
     keys: () => images.store.list().flatMap((image) => (isOurs(image) ? (keyOfImage(image) ?? []) : [])),
     onChange(tell) {
