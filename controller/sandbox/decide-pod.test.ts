@@ -353,25 +353,34 @@ describe("a Pod that goes on from memory", () => {
     expect(steps(asleep, [aPodOf(asleep, { uid: "pod-1" })])).toMatchObject([{ do: "recordPodName" }]);
   });
 
-  it("is replaced if it has no node after a second, or no container image after 40 s, and not before", () => {
+  it("is replaced at the end of what it waits for, and not before", () => {
     const annotations = { [memoryImageAnnotation]: "pod-pod-1", [signatureAnnotation]: "s" };
     const waiting = { ...aPodOf(asleep, { uid: "pod-2", annotations }), spec: { containers: [] } };
     const steps = (waitedMs: number, pod: Stored<Pod> = waiting) =>
       decidePod(anObservation({ sandbox: asleep, pods: [pod], memory: { ...memory(runHash), waitedMs } })).actions;
-    expect(steps(999).map((action) => action.do)).toEqual(["recordPodName"]);
-    expect(steps(1_000)).toMatchObject([
-      { do: "giveUpImage", why: "NotScheduled" },
+    const replaced = (why: string) => [
+      { do: "giveUpImage", why },
       { do: "deletePod", asSeen: true },
-    ]);
+    ];
+    const stays = (waitedMs: number, pod: Stored<Pod>) =>
+      expect(steps(waitedMs, pod).map((action) => action.do)).toEqual(["recordPodName"]);
+    const scheduled = (reason: string) => ({
+      ...waiting,
+      status: { conditions: [{ type: "PodScheduled", status: "False", reason } as const] },
+    });
+    stays(999, scheduled("Unschedulable"));
+    expect(steps(1_000, scheduled("Unschedulable"))).toMatchObject(replaced("NotScheduled"));
+    for (const silent of [waiting, scheduled("SchedulingGated"), scheduled("SchedulerError")]) {
+      stays(299_999, silent);
+      expect(steps(300_000, silent)).toMatchObject(replaced("NotScheduled"));
+    }
     const bound = { ...waiting, spec: { containers: [], nodeName: "node-1" } };
     const state = { waiting: { reason: "ErrImagePull" } };
     const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];
     const lacking = { ...bound, status: { containerStatuses } };
-    expect(steps(39_999, lacking).map((action) => action.do)).toEqual(["recordPodName"]);
-    expect(steps(40_000, lacking)).toMatchObject([
-      { do: "giveUpImage", why: "ContainerImageMissing" },
-      { do: "deletePod", asSeen: true },
-    ]);
-    expect(steps(1_000, bound).map((action) => action.do)).toEqual(["recordPodName"]);
+    stays(39_999, lacking);
+    expect(steps(40_000, lacking)).toMatchObject(replaced("ContainerImageMissing"));
+    stays(899_999, bound);
+    expect(steps(900_000, bound)).toMatchObject(replaced("NotStarted"));
   });
 });

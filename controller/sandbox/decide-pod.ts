@@ -5,15 +5,12 @@ import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { podNameAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
-import { imagesLimitMs, lacksAnImage } from "../suspension/hibernation/container-images.ts";
-import { restoredFrom, restoreOf, usedBy } from "../suspension/hibernation/images.ts";
-import type { SeenImages } from "../suspension/hibernation/memory-provider.ts";
+import { restoredFrom, usedBy } from "../suspension/hibernation/images.ts";
 import {
   type LossReason,
   nextPodOf,
   outlived,
-  scheduleLimitMs,
-  waitsForItsNode,
+  restoreWaitOf,
   waitsForSignature,
 } from "../suspension/hibernation/restore.ts";
 import type { Action } from "./actions.ts";
@@ -120,7 +117,7 @@ const rounded = `Pod is not created: more than ${longIntegersMax} integers of th
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
   // A Pod is signed in the pass that creates it, or never. So nobody gets a signature for a Pod of their own.
   if (waitsForSignature(pod)) return { actions: deleteUnsigned(observed, pod) };
-  const replaced = replaceUnplaced(observed, pod) ?? replaceWithoutImage(observed, pod);
+  const replaced = replaceLate(observed, pod);
   if (replaced) return { actions: replaced };
   const metadata = podMetadataPatch(observed.sandbox, pod);
   const name = recordName(observed, pod.metadata.name);
@@ -138,33 +135,18 @@ function deleteUnsigned({ memory }: Observed, pod: Stored<Pod>): readonly Action
   return promised ? [deletion, { do: "freeImage", image: promised }] : [deletion];
 }
 
-/** The node of its memory takes no Pod now. The next one may run anywhere; the memory is given up before it is made. */
-function replaceUnplaced({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
-  if (!memory || !waitsForItsNode(pod) || memory.waitedMs < scheduleLimitMs) return undefined;
-  return replaceWithoutMemory(pod, askedBy(pod, memory), "NotScheduled");
+/**
+ * A Pod that was to be restored and does not begin to run. The memory is given up before it is deleted, so the next one starts anew, and may run
+ * anywhere. Without a provider nobody knows for how long it has waited, and it can get no memory that the status would tell of.
+ */
+function replaceLate({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
+  const wait = restoreWaitOf(pod, memory?.images ?? []);
+  if (!wait) return undefined;
+  if (memory ? memory.waitedMs < wait.limitMs : wait.for !== "image") return undefined;
+  const image = memory?.images.find(({ metadata }) => metadata.name === restoredFrom(pod.metadata));
+  const gone = image ? [giveUp({ image, why: wait.why })] : [];
+  return [...gone, { do: "deletePod", pod, mayBeGone: true, asSeen: true }];
 }
-
-/** The image of a container that was captured cannot be had any more. The next Pod has the images as they are written. */
-function replaceWithoutImage({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
-  const { metadata } = pod;
-  if (metadata.deletionTimestamp || restoredFrom(metadata) === undefined) return undefined;
-  if (!lacksAnImage(pod, memory?.waitedMs ?? imagesLimitMs)) return undefined;
-  const image = askedBy(pod, memory);
-  if (image && restoreOf(image, metadata.uid)?.outcome === "Restored") return undefined;
-  return replaceWithoutMemory(pod, image, "ContainerImageMissing");
-}
-
-const askedBy = ({ metadata }: Stored<Pod>, memory: SeenImages | undefined): Stored<MemoryImage> | undefined =>
-  memory?.images.find((image) => image.metadata.name === restoredFrom(metadata));
-
-const replaceWithoutMemory = (
-  pod: Stored<Pod>,
-  image: Stored<MemoryImage> | undefined,
-  why: LossReason,
-): readonly Action[] => [
-  ...(image ? [giveUp({ image, why })] : []),
-  { do: "deletePod", pod, mayBeGone: true, asSeen: true },
-];
 
 function leftToWaitMs({ windowMs, waitedMs = 0 }: WriteBehind): number {
   return Math.min(windowMs, longestWriteBehindMs) - waitedMs;

@@ -239,7 +239,10 @@ export const lossMeanings: Meanings<LossReason> = {
     "A Pod was already restored from this memory, or has tried it, or was made for it and nobody knows what became of it.",
   ForeignPod:
     "The sandbox got a Pod that the controller did not make: one that it adopted, or that somebody made in its name.",
-  NotScheduled: "The node that has the memory took no Pod within 1 s, or the Pod template names another node.",
+  NotScheduled:
+    "The node that has the memory took no Pod: the scheduler still said so after 1 s, as of a node that is cordoned or full, or said nothing for 5 min. Or the Pod template names another node.",
+  NotStarted:
+    "The node that has the memory started no container of the Pod within 15 min, as one whose store of memory images is full, read-only or not mounted.",
   ContainerImageUnknown:
     "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",
   ContainerImageMissing:

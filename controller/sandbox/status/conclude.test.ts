@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../api/kinds/meta.ts";
+import type { PodStatus } from "../../../api/kinds/pod.ts";
 import type { Sandbox, SandboxStatus } from "../../../api/kinds/sandbox.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
@@ -188,14 +189,17 @@ describe("the status of an expired Sandbox", () => {
   });
 });
 
-it("a Pod that waits for an image of its memory is looked at again when the wait is over", () => {
-  const sandbox = aSandbox();
+it("a Pod that waits for its memory is looked at again when the wait is over, until its sandbox is suspended", () => {
   const annotations = { [memoryImageAnnotation]: "pod-pod-1" };
   const state = { waiting: { reason: "ErrImagePull" } };
   const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];
-  const made = aPodOf(sandbox, { annotations }, { phase: "Pending", containerStatuses });
-  const pod = { ...made, spec: { containers: [], nodeName: "node-1" } };
-  const recheckMs = (waitedMs: number) =>
-    end({ sandbox, pods: [pod], memory: { images: [], waitedMs } }).recheckAfterMs;
-  expect([0, 39_000, 41_000].map(recheckMs)).toEqual([40_000, 1_000, undefined]);
+  const recheckMs = (waitedMs: number, status: PodStatus, sandbox = aSandbox()) => {
+    const pod = { ...aPodOf(sandbox, { annotations }, status), spec: { containers: [], nodeName: "node-1" } };
+    return end({ sandbox, pods: [pod], memory: { images: [], waitedMs } }).recheckAfterMs;
+  };
+  const lacking = { phase: "Pending", containerStatuses } as const;
+  expect([0, 39_000, 41_000].map((waitedMs) => recheckMs(waitedMs, lacking))).toEqual([40_000, 1_000, 1]);
+  expect(recheckMs(41_000, { phase: "Pending" })).toBe(859_000);
+  expect(recheckMs(41_000, { phase: "Running" })).toBeUndefined();
+  expect(recheckMs(41_000, lacking, aSandbox({ operatingMode: "Suspended" }))).toBeUndefined();
 });

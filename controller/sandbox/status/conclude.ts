@@ -6,9 +6,7 @@ import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
 import type { ActivityTimes } from "../../idle/times/activity-times.ts";
 import { ownershipOf } from "../../ownership.ts";
 import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
-import { imagesLimitMs, waitsForAnImage } from "../../suspension/hibernation/container-images.ts";
-import { restoredFrom } from "../../suspension/hibernation/images.ts";
-import { scheduleLimitMs, waitsForItsNode } from "../../suspension/hibernation/restore.ts";
+import { restoreWaitOf } from "../../suspension/hibernation/restore.ts";
 import type { PortShortageFact } from "../../tcp-front/port-shortages.ts";
 import { type Failure, failedIn, partOf } from "../actions.ts";
 import type { Course } from "../decide.ts";
@@ -67,15 +65,13 @@ export function conclude(ended: Ended): Conclusion {
   return { status, ...(dueMs.length > 0 && { recheckAfterMs: Math.min(...dueMs) }) };
 }
 
-/** Until a Pod that waits for the node of its memory, or for an image, is replaced. */
+/** Until a Pod that waits for its memory is replaced. That of a sandbox that is suspended goes anyway. */
 function restoreRecheckMs(observed: Observed): number | undefined {
   const seen = seePod(observed);
-  if (!observed.memory || seen.is !== "owned" || restoredFrom(seen.pod.metadata) === undefined) return undefined;
-  const isUnplaced = waitsForItsNode(seen.pod);
-  if (!isUnplaced && !waitsForAnImage(seen.pod)) return undefined;
-  const leftMs = (isUnplaced ? scheduleLimitMs : imagesLimitMs) - observed.memory.waitedMs;
-  // A Pod that is not replaced although the time is over, as it was restored, is no reason to look again.
-  return isUnplaced || leftMs > 0 ? Math.max(leftMs, 1) : undefined;
+  if (!observed.memory || seen.is !== "owned") return undefined;
+  if (effectiveOperatingMode(observed.sandbox.spec) === "Suspended") return undefined;
+  const wait = restoreWaitOf(seen.pod, observed.memory.images);
+  return wait && Math.max(wait.limitMs - observed.memory.waitedMs, 1);
 }
 
 /** Nothing is suspended and no port is assigned any more, so no condition may say that this is blocked. */

@@ -102,6 +102,12 @@ it("a wait is counted from when it is first seen, for one thing, and forgotten w
   restoring.memory.seen(sandbox, [unplaced]);
   await restoring.clock.advance(400);
   expect(restoring.memory.seen(sandbox, [unplaced]).waitedMs).toBe(400);
+  // The scheduler was silent until now.
+  const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }] as const;
+  const refused = { ...unplaced, status: { conditions } };
+  expect(restoring.memory.seen(sandbox, [refused]).waitedMs).toBe(0);
+  await restoring.clock.advance(600);
+  expect(restoring.memory.seen(sandbox, [refused]).waitedMs).toBe(600);
   const waits = { state: { waiting: { reason: "ErrImagePull" } } };
   const status = {
     containerStatuses: [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", ...waits }],

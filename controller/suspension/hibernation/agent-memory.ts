@@ -9,11 +9,11 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites, View } from "../../own-writes.ts";
 import { ownershipOf } from "../../ownership.ts";
 import { said } from "./capture.ts";
-import { containerImagesOf, waitsForAnImage } from "./container-images.ts";
-import { holdsMemory, imageNameOf, isOf, restoredFrom } from "./images.ts";
+import { containerImagesOf } from "./container-images.ts";
+import { holdsMemory, imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";
 import { hasReadyAgent } from "./node-agents.ts";
-import { waitsForItsNode } from "./restore.ts";
+import { restoreWaitOf } from "./restore.ts";
 import type { Signer } from "./signing.ts";
 
 /** MemoryImages by the Sandbox that they are of, and by the node that they are on. */
@@ -117,10 +117,11 @@ function nextOf(
     (image) => holdsMemory(image) && own.some(({ metadata }) => metadata.uid === image.spec.podUID),
   );
   if (captured) return `status of ${captured.metadata.uid}`;
-  const unplaced = own.find(waitsForItsNode);
-  if (unplaced) return `node ${unplaced.metadata.uid}`;
-  const lacking = own.find((pod) => restoredFrom(pod.metadata) !== undefined && waitsForAnImage(pod));
-  return lacking && `image ${lacking.metadata.uid}`;
+  const waits = own.flatMap((pod) => {
+    const wait = restoreWaitOf(pod, images);
+    return wait ? [`${wait.for} of ${pod.metadata.uid}`] : [];
+  });
+  return waits[0];
 }
 
 const tooOld: MemoryRefusal = {

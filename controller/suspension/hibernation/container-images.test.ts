@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ContainerState, ContainerStatus, Pod } from "../../../api/kinds/pod.ts";
-import { containerImagesOf, lacksAnImage, waitsForAnImage, withImages } from "./container-images.ts";
+import { containerImagesOf, isWithoutHope, waitsForAnImage, withImages } from "./container-images.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
 const statusOf = (imageID: string, name = "main"): ContainerStatus => ({
@@ -71,15 +71,14 @@ describe("a Pod", () => {
     };
   };
 
-  it.each(["InvalidImageName", "ErrImageNeverPull"])("lacks an image at once: %s", (why) => {
-    expect(lacksAnImage(podOf(why), 0)).toBe(true);
+  it.each(["InvalidImageName", "ErrImageNeverPull"])("lacks an image for good: %s", (why) => {
+    expect(isWithoutHope(podOf(why))).toBe(true);
   });
 
   it.each(["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"])(
-    "waits for an image that may come, and lacks it after some tries of the kubelet: %s",
+    "waits for an image that may come: %s",
     (why) => {
-      expect([0, 39_999, 40_000].map((waitedMs) => lacksAnImage(podOf(why), waitedMs))).toEqual([false, false, true]);
-      expect(waitsForAnImage(podOf(why))).toBe(true);
+      expect([isWithoutHope(podOf(why)), waitsForAnImage(podOf(why))]).toEqual([false, true]);
     },
   );
 
@@ -91,7 +90,7 @@ describe("a Pod", () => {
       podOf("ErrImagePull", { lastState: { terminated: { exitCode: 1 } } }),
       { metadata: {} },
     ]) {
-      expect(lacksAnImage(pod, 40_000)).toBe(false);
+      expect(isWithoutHope(pod)).toBe(false);
       expect(waitsForAnImage(pod)).toBe(false);
     }
   });

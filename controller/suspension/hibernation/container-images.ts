@@ -64,6 +64,9 @@ const neverRan = ({ status }: Pod, reasons: ReadonlySet<string | undefined>): bo
 /** Whether a container of the Pod has never run because its image is not there, and may come. */
 export const waitsForAnImage = (pod: Pod): boolean => neverRan(pod, passing);
 
-/** Whether a container of the Pod has never run because its image cannot be had, or has not come for so long. */
-export const lacksAnImage = (pod: Pod, waitedMs: number): boolean =>
-  neverRan(pod, hopeless) || (waitsForAnImage(pod) && waitedMs >= imagesLimitMs);
+/** Whether a container of the Pod has never run because its image cannot be had. */
+export const isWithoutHope = (pod: Pod): boolean => neverRan(pod, hopeless);
+
+/** Whether a container of the Pod has run, or the Pod has ended. */
+export const hasStarted = ({ status: { phase = "Pending", containerStatuses = [] } = {} }: Pod): boolean =>
+  phase !== "Pending" || !containerStatuses.every((one) => hasNeverRun(one) && !one.state?.running);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
+import type { ContainerStatus, Pod, PodSpec, PodStatus } from "../../../api/kinds/pod.ts";
 import type { Hibernation, Sandbox } from "../../../api/kinds/sandbox.ts";
 import {
   memoryImageAnnotation,
@@ -10,7 +10,7 @@ import {
 } from "../../../api/rules/keys.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { aCapturedImage, anImage, busybox, type ImageParts } from "../../../test/support/builders/memory-images.ts";
-import { lossOf, nextPodOf } from "./restore.ts";
+import { lossOf, nextPodOf, restoreWaitOf } from "./restore.ts";
 import { runHashOf } from "./run-hash.ts";
 
 const spec: PodSpec = { containers: [{ name: "main" }], runtimeClassName: "gvisor" };
@@ -176,4 +176,44 @@ it("the loss of memory has the reason for which it was given up", () => {
   expect(lossOf(seen(captured({ metadata: { annotations } })))).toBe("NotScheduled");
   expect(lossOf(seen())).toBe("ImageLost");
   expect(lossOf(undefined)).toBe("NoProvider");
+});
+
+const aWaitingPod = (status: PodStatus = {}, nodeName = "node-1"): Pod => ({
+  metadata: { name: "nova", uid: "pod-2", annotations: { [memoryImageAnnotation]: "pod-pod-1" } },
+  spec: { containers: [], ...(nodeName && { nodeName }) },
+  status,
+});
+const containerOf = (status: Partial<ContainerStatus>): ContainerStatus => ({
+  ...{ name: "main", ready: false, restartCount: 0, image: "", imageID: "" },
+  ...status,
+});
+const waitOf = (pod: Pod, status: ImageParts["status"] = {}) => restoreWaitOf(pod, [aCapturedImage({ status })])?.for;
+const creating = containerOf({ state: { waiting: { reason: "ContainerCreating" } } });
+
+it("a Pod on its node waits for its start until one of its containers has run", () => {
+  for (const status of [{}, { phase: "Pending" }, { phase: "Pending", containerStatuses: [creating] }] as const) {
+    expect(waitOf(aWaitingPod(status))).toBe("start");
+  }
+  for (const ran of [{ containerID: "c://1" }, { restartCount: 1 }, { state: { running: {} } }]) {
+    const containerStatuses = [creating, containerOf(ran)];
+    expect(waitOf(aWaitingPod({ phase: "Pending", containerStatuses }))).toBeUndefined();
+  }
+  for (const phase of ["Running", "Failed", "Succeeded"] as const)
+    expect(waitOf(aWaitingPod({ phase }))).toBeUndefined();
+});
+
+it("a Pod waits for nothing once its node has said what it got, but for an image that it lacks", () => {
+  const lacking = aWaitingPod({ containerStatuses: [containerOf({ state: { waiting: { reason: "ErrImagePull" } } })] });
+  const refused = { refused: { podUID: "pod-2", reason: "NoPublicKey" } };
+  expect([waitOf(aWaitingPod(), refused), waitOf(lacking, refused)]).toEqual([undefined, "image"]);
+  const restored = { restore: { podUID: "pod-2", outcome: "Restored" } } as const;
+  expect([waitOf(aWaitingPod(), restored), waitOf(lacking, restored)]).toEqual([undefined, undefined]);
+  const another = { restore: { podUID: "pod-3", outcome: "Restored" } } as const;
+  expect(waitOf(aWaitingPod(), another)).toBe("start");
+});
+
+it("a Pod that goes, or that asks for no memory, waits for none", () => {
+  const { metadata, ...rest } = aWaitingPod();
+  expect(waitOf({ ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } })).toBeUndefined();
+  expect(waitOf({ ...rest, metadata: { name: "nova", uid: "pod-2" } })).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// From which memory the next Pod of a sandbox goes on, if from any.
+// From which memory the next Pod of a sandbox goes on, if from any, and for how long it may wait for it.
 import type { MemoryImage } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec } from "../../../api/kinds/pod.ts";
@@ -10,8 +10,8 @@ import {
   runHashAnnotation,
   signingGate,
 } from "../../../api/rules/keys.ts";
-import { withImages } from "./container-images.ts";
-import { givenUp, holdsMemory, isSignedFor, isUsed, restoredFrom } from "./images.ts";
+import { hasStarted, imagesLimitMs, isWithoutHope, waitsForAnImage, withImages } from "./container-images.ts";
+import { givenUp, holdsMemory, isSignedFor, isUsed, restoredFrom, restoreOf } from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { runHashOf } from "./run-hash.ts";
 import { isToHibernate } from "./strategy.ts";
@@ -25,6 +25,7 @@ export const lossReasons = [
   "AlreadyUsed",
   "ForeignPod",
   "NotScheduled",
+  "NotStarted",
   "ContainerImageUnknown",
   "ContainerImageMissing",
   "PodRejected",
@@ -37,9 +38,6 @@ export const lossReasons = [
 ] as const;
 
 export type LossReason = (typeof lossReasons)[number];
-
-/** How long a Pod that is to be restored may wait for its node, until it is replaced by one that may run anywhere. */
-export const scheduleLimitMs = 1_000;
 
 /** What a Pod goes on from. */
 export interface MemorySource {
@@ -156,9 +154,48 @@ function onlyOn(nodeName: string, spec: PodSpec): object {
   };
 }
 
-/** Whether a Pod asks for memory and has no node yet. It may still be replaced: nothing of it has run. */
-export const waitsForItsNode = ({ metadata, spec }: Pod): boolean =>
-  restoredFrom(metadata) !== undefined && !spec?.nodeName && metadata.deletionTimestamp === undefined;
+/** How long a Pod that is to be restored stays after the scheduler has said that its node does not take it. */
+export const scheduleLimitMs = 1_000;
+
+/** How long it stays while no scheduler says anything. The Pod without the memory would wait for the same scheduler. */
+export const silenceLimitMs = 300_000;
+
+/**
+ * How long its node has to start its first container. A node has 10 minutes to mount the disk of its store, and the shim 5 minutes for an
+ * image that it cannot read; what lasts longer does not end by itself, such as a store that is full or read-only.
+ */
+export const startLimitMs = 900_000;
+
+/** A wait that has an end: then the memory is given up, and the Pod is replaced. */
+export interface RestoreWait {
+  readonly for: "scheduler" | "node" | "image" | "start";
+  readonly limitMs: number;
+  readonly why: LossReason;
+}
+
+/** What keeps a Pod from the memory that it asks for; undefined: it asks for none, has its answer, or has begun to run. */
+export function restoreWaitOf(pod: Pod, images: readonly Stored<MemoryImage>[]): RestoreWait | undefined {
+  const { metadata, spec } = pod;
+  const asked = restoredFrom(metadata);
+  if (asked === undefined || metadata.deletionTimestamp) return undefined;
+  if (!spec?.nodeName) {
+    return isUnschedulable(pod)
+      ? { for: "node", limitMs: scheduleLimitMs, why: "NotScheduled" }
+      : { for: "scheduler", limitMs: silenceLimitMs, why: "NotScheduled" };
+  }
+  const image = images.find((one) => one.metadata.name === asked);
+  const answer = image && restoreOf(image, metadata.uid ?? "");
+  if (answer?.outcome === "Restored") return undefined;
+  if (isWithoutHope(pod)) return { for: "image", limitMs: 0, why: "ContainerImageMissing" };
+  if (waitsForAnImage(pod)) return { for: "image", limitMs: imagesLimitMs, why: "ContainerImageMissing" };
+  return answer || hasStarted(pod) ? undefined : { for: "start", limitMs: startLimitMs, why: "NotStarted" };
+}
+
+/** What the scheduler says, which tries again. That it has not seen the Pod yet, or that this had a gate, is no refusal. */
+const isUnschedulable = ({ status }: Pod): boolean =>
+  status?.conditions?.some(
+    ({ type, status: is, reason }) => type === "PodScheduled" && is === "False" && reason === "Unschedulable",
+  ) === true;
 
 export const isLossReason = (reason: string | undefined): reason is LossReason =>
   lossReasons.some((known) => known === reason);

@@ -16,8 +16,10 @@ export interface FakeNodeAgent extends AsyncDisposable {
   capture: (image: Stored<MemoryImage>) => MemoryImageStatus | undefined | Promise<MemoryImageStatus | undefined>;
   /** What it reports of a restore; undefined: nothing. */
   restore: (pod: Stored<Pod>) => Omit<NonNullable<MemoryImageStatus["restore"]>, "podUID"> | undefined;
-  /** Whether Pods that are to be restored get their node. */
+  /** Whether Pods that are to be restored get their node. Else the scheduler says that they do not. */
   takesPods: boolean;
+  /** Whether the scheduler says nothing at all. */
+  isSchedulerSilent: boolean;
   /** The UIDs of the Pods that were to be captured, and of those that were to be restored, in order. */
   readonly captured: readonly string[];
   readonly restored: readonly string[];
@@ -46,6 +48,10 @@ export function createAgentPod(client: KubeClient): Promise<Stored<Pod>> {
 const isToBePlaced = ({ metadata, spec }: Stored<Pod>): boolean =>
   metadata.annotations?.[signatureAnnotation] !== undefined && !spec?.nodeName && !spec?.schedulingGates?.length;
 
+const unschedulable = { type: "PodScheduled", status: "False", reason: "Unschedulable" };
+const isRefused = ({ status }: Stored<Pod>): boolean =>
+  status?.conditions?.some(({ reason }) => reason === unschedulable.reason) === true;
+
 /** Stands for the agents of all nodes. It speaks to the controller as they do, through the API, and captures nothing. */
 export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
   const base = { client, indexes: {}, clock: systemClock, log: silentLogger };
@@ -63,10 +69,16 @@ export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
     client.patch(memoryImageType, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
   const place = ({ metadata: { name, namespace } }: Stored<Pod>) =>
     client.patch(podType, { namespace, name }, { type: "merge", body: { spec: { nodeName: "node-1" } } });
+  // The fake kubelet writes the conditions, too. Who writes first is overwritten, and this is written again then.
+  const refuse = ({ metadata: { name, namespace }, status }: Stored<Pod>) => {
+    const body = { status: { conditions: [...(status?.conditions ?? []), unschedulable] } };
+    return client.patch(podType, { namespace, name }, { type: "merge", body }, { subresource: "status" });
+  };
   const agent: FakeNodeAgent = {
     preflight: { capturable: true },
     capture: () => captured,
     takesPods: true,
+    isSchedulerSilent: false,
     restore: () => ({ outcome: "Restored", durationMs: 412 }),
     ...asked,
     async [Symbol.asyncDispose]() {
@@ -86,7 +98,10 @@ export function startFakeNodeAgent(client: KubeClient): FakeNodeAgent {
     begin(Promise.resolve(agent.capture(current)).then((status) => status && report(current.metadata, status)));
   });
   pods.onChange(({ current }) => {
-    if (current && agent.takesPods && isToBePlaced(current)) begin(place(current));
+    if (current && !agent.isSchedulerSilent && isToBePlaced(current)) {
+      if (agent.takesPods) begin(place(current));
+      else if (!isRefused(current)) begin(refuse(current));
+    }
     const name = current?.metadata.annotations?.[memoryImageAnnotation];
     if (!current?.spec?.nodeName || name === undefined || asked.restored.includes(current.metadata.uid)) return;
     asked.restored.push(current.metadata.uid);
