@@ -96,8 +96,8 @@ it("memory stays while the registry of an image does not answer, and comes back 
   // A pass has seen it: it has written the label.
   await lab.change({ podTemplate: { ...gvisor, metadata: { labels: { seen: "true" } } } });
   await vi.waitFor(async () => expect((await lab.pod())?.metadata.labels).toHaveProperty("seen"), waiting);
-  const [image] = await images(lab);
-  const at = { namespace: "default", name: image?.metadata.name ?? "" };
+  // The controller has made an image of the next Pod, too.
+  const at = { namespace: "default", name: asking.metadata.annotations?.[memoryImageAnnotation] ?? "" };
   const status = { restore: { podUID: asking.metadata.uid, outcome: "Restored", durationMs: 412 } };
   await lab.client.patch(memoryImageType, at, { type: "merge", body: { status } }, { subresource: "status" });
   await untilTold(lab, { lastWake: { mode: "Restored", durationMilliseconds: 412 } });
