@@ -66,6 +66,8 @@ export const memoryStoreAnnotation = "hibernation.rouse.dev/store";
 export const signatureAnnotation = "hibernation.rouse.dev/signature";
 /** The scheduling gate of a Pod that is to be restored, until it is signed. */
 export const signingGate = "hibernation.rouse.dev/signature";
+/** On a Pod with that gate: it is to be deleted, and no signature that was made for it fits it any more. */
+export const withdrawnAnnotation = "hibernation.rouse.dev/withdrawn";
 /** On a Pod: the hash of what it runs. */
 export const runHashAnnotation = "hibernation.rouse.dev/run-hash";
 /** On a MemoryImage: why it is not to be used for a Pod any more, in one word. */

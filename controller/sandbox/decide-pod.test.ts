@@ -9,6 +9,7 @@ import {
   signatureAnnotation,
   signingGate,
   usedByAnnotation,
+  withdrawnAnnotation,
 } from "../../api/rules/keys.ts";
 import {
   aPodOf,
@@ -323,15 +324,29 @@ describe("a Pod that goes on from memory", () => {
     expect(actions).toMatchObject([{ do: "deletePod", pod: gated, asSeen: true }]);
   });
 
-  it("frees the image that was promised to it, if it is deleted with its gate", () => {
+  it("frees the image that was promised to it while it has its gate, once no signature fits it, and is deleted then", () => {
     const spec = { containers: [], schedulingGates: [{ name: signingGate }] };
-    const gated = { ...aPodOf(asleep, { uid: "pod-2" }), spec };
+    const gated = (annotations = {}) => ({ ...aPodOf(asleep, { uid: "pod-2", annotations }), spec });
     const promised = { annotations: { [usedByAnnotation]: "pod-2" } };
-    const seen = { images: [aCapturedImage({ spec: { runHash }, metadata: promised })], waitedMs: 0 };
-    expect(decidePod(anObservation({ sandbox: asleep, pods: [gated], memory: seen })).actions).toMatchObject([
-      { do: "deletePod", pod: gated, asSeen: true, mayBeGone: false },
-      { do: "freeImage", image: { metadata: promised } },
+    const steps = (pod: Stored<Pod>, metadata = {}) => {
+      const seen = { images: [aCapturedImage({ spec: { runHash }, metadata })], waitedMs: 0 };
+      return decidePod(anObservation({ sandbox: asleep, pods: [pod], memory: seen })).actions;
+    };
+    const { resourceVersion } = gated().metadata;
+    const withdrawn = { [withdrawnAnnotation]: "true" };
+    expect(steps(gated(), promised)).toMatchObject([
+      { do: "patchPod", patch: { metadata: { resourceVersion, annotations: withdrawn } } },
     ]);
+    const deletion = { do: "deletePod", asSeen: true };
+    expect(steps(gated(withdrawn), promised)).toMatchObject([
+      { do: "freeImage", image: { metadata: promised } },
+      deletion,
+    ]);
+    expect(steps(gated(withdrawn))).toMatchObject([deletion]);
+    // Its deletion is under way.
+    const going = gated(withdrawn);
+    const terminating = { ...going, metadata: { ...going.metadata, deletionTimestamp: noon } };
+    expect(steps(terminating).map((action) => action.do)).not.toContain("giveUpImage");
   });
 
   it("is not made after another Pod: memory is given up before that one is adopted, or while it lives", () => {

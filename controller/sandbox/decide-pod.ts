@@ -2,11 +2,12 @@ import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
-import { podNameAnnotation } from "../../api/rules/keys.ts";
+import { podNameAnnotation, withdrawnAnnotation } from "../../api/rules/keys.ts";
 import { mayHaveNextPod } from "../../api/rules/suspension.ts";
 import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
 import { restoredFrom, usedBy } from "../suspension/hibernation/images.ts";
 import {
+  isUnsigned,
   type LossReason,
   nextPodOf,
   outlived,
@@ -46,7 +47,7 @@ function giveUpBesideOwned(observed: Observed): readonly Action[] {
   const { sandbox, memory } = observed;
   if (!memory || sandbox.status?.hibernation?.state !== "Hibernated") return [];
   const sleeps = effectiveOperatingMode(sandbox.spec) === "Suspended";
-  const lives = ownedPods(observed).filter((pod) => !waitsForSignature(pod) && (!sleeps || pod.spec?.nodeName));
+  const lives = ownedPods(observed).filter((pod) => !isUnsigned(pod) && (!sleeps || pod.spec?.nodeName));
   return outlived(sandbox, lives, memory).map(giveUp);
 }
 
@@ -127,12 +128,18 @@ function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
   return { actions: [{ do: "patchPod", pod, patch: { metadata } }, ...name] };
 }
 
-/** A Pod that still has its gate when it is deleted has never run. If an image was promised to it, another Pod may have that. */
+/**
+ * A Pod with its gate has never run. If an image was promised to it, another Pod may have that. The Pod proves it, so it goes last. Before the
+ * promise is taken back the Pod is changed: a leader that stands still between the promise and the signature has the version of before.
+ */
 function deleteUnsigned({ memory }: Observed, pod: Stored<Pod>): readonly Action[] {
-  const promised = memory?.images.find((image) => usedBy(image) === pod.metadata.uid);
-  // If somebody else has deleted it, nobody knows whether it had its gate until then.
-  const deletion = { do: "deletePod", pod, mayBeGone: !promised, asSeen: true } as const;
-  return promised ? [deletion, { do: "freeImage", image: promised }] : [deletion];
+  const { uid, resourceVersion, annotations } = pod.metadata;
+  const promised = memory?.images.find((image) => usedBy(image) === uid);
+  const deletion = { do: "deletePod", pod, mayBeGone: true, asSeen: true } as const;
+  if (!promised) return [deletion];
+  if (annotations?.[withdrawnAnnotation] !== undefined) return [{ do: "freeImage", image: promised }, deletion];
+  const metadata = { resourceVersion, annotations: { [withdrawnAnnotation]: "true" } };
+  return [{ do: "patchPod", pod, patch: { metadata } }];
 }
 
 /**

@@ -129,7 +129,8 @@ function isPointless(action: Action, failures: readonly Failure[], undone: reado
   if (partOf(action) === "claims") return failedIn(failures, "claims");
   // Else the next Pod but one might go on from memory that was given up.
   if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || isAboutMemory(other));
-  if (action.do === "freeImage") return undone.some((other) => other.do === "deletePod");
+  // The Pod proves that nothing of it has run.
+  if (action.do === "deletePod") return undone.some((other) => other.do === "freeImage");
   return action.do === "recordPodName" && undone.some(startsPod);
 }
 

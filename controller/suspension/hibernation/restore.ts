@@ -125,9 +125,12 @@ function restoring(pod: Pod, { metadata, spec, status }: Stored<MemoryImage>): P
   return { ...asked, spec: { ...kept, affinity: onlyOn(spec.nodeName, pod.spec), schedulingGates } };
 }
 
-/** Whether a Pod has not got its signature. The scheduler and the kubelet leave it alone until then. */
-export const waitsForSignature = ({ metadata, spec }: Pod): boolean =>
-  metadata.deletionTimestamp === undefined && spec?.schedulingGates?.some(({ name }) => name === signingGate) === true;
+/** Whether a Pod has not got its signature. The scheduler and the kubelet leave it alone until then, so nothing of it has run. */
+export const isUnsigned = ({ spec }: Pod): boolean =>
+  spec?.schedulingGates?.some(({ name }) => name === signingGate) === true;
+
+/** Whether such a Pod is not being deleted. */
+export const waitsForSignature = (pod: Pod): boolean => pod.metadata.deletionTimestamp === undefined && isUnsigned(pod);
 
 type NodeTerm = Readonly<Record<string, unknown>> & { readonly matchFields?: readonly object[] };
 

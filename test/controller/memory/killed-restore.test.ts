@@ -2,7 +2,13 @@ import { expect, it, vi } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
 import { memoryImageType } from "../../../api/kinds/memory-image.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { memoryImageAnnotation, signatureAnnotation, signingGate, usedByAnnotation } from "../../../api/rules/keys.ts";
+import {
+  memoryImageAnnotation,
+  signatureAnnotation,
+  signingGate,
+  usedByAnnotation,
+  withdrawnAnnotation,
+} from "../../../api/rules/keys.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
@@ -34,6 +40,21 @@ const calls: readonly { readonly name: string; readonly is: (call: InterceptedCa
   },
   { name: "the status", is: (call) => call.subresource === "status" && has(call, "Restored") },
 ];
+
+/** The calls about a gated Pod that the controller finds, and whose image is promised to it. */
+const callsOfDeletion: typeof calls = [
+  {
+    name: "the patch after which no signature fits it",
+    is: (call) => call.verb === "patch" && call.kind === "Pod" && has(call, withdrawnAnnotation),
+  },
+  {
+    name: "the patch that takes the promise back",
+    is: (call) => call.verb === "patch" && call.kind === "MemoryImage" && has(call, `"${usedByAnnotation}":null`),
+  },
+  { name: "its deletion", is: (call) => call.verb === "delete" && call.kind === "Pod" },
+];
+
+const isSigning = calls[2]?.is ?? (() => false);
 
 /** The Pods that asked for memory, with what was seen of each. */
 function watchAsking({ client }: SleepLab) {
@@ -82,7 +103,10 @@ async function dieAt({ lab }: { readonly lab: SleepLab }, when: When, is: (call:
   await dying.untilDead();
 }
 
-it.each(calls.flatMap(({ name, is }) => (["before", "after"] as const).map((when) => ({ when, name, is }))))(
+const bothWays = (all: typeof calls) =>
+  all.flatMap(({ name, is }) => (["before", "after"] as const).map((when) => ({ when, name, is })));
+
+it.each(bothWays(calls))(
   "a controller that dies $when $name: the next one restores the memory, once",
   async ({ when, is }) => {
     await using world = await openAsleep();
@@ -99,5 +123,22 @@ it.each(calls.flatMap(({ name, is }) => (["before", "after"] as const).map((when
     expect(signedBefore.every((uid) => uid === pod.metadata.uid)).toBe(true);
     expect(agent.restored).toEqual([pod.metadata.uid]);
     expect(pod.spec?.schedulingGates ?? []).toEqual([]);
+  },
+);
+
+it.each(bothWays(callsOfDeletion))(
+  "a controller that deletes an unsigned Pod and dies $when $name: the next one restores the memory",
+  async ({ when, is }) => {
+    await using world = await openAsleep();
+    const { lab, agent, asking } = world;
+    await dieAt(world, "before", isSigning);
+    await dieAt(world, when, is);
+    expect(asking.signed()).toEqual([]);
+    await using _third = await lab.startController({ flags });
+    await vi.waitFor(async () => {
+      expect((await lab.sandbox()).status?.hibernation?.lastWake?.mode).toBe("Restored");
+    }, waiting);
+    const pod = await lab.untilReady();
+    expect([asking.signed(), agent.restored]).toEqual([[pod.metadata.uid], [pod.metadata.uid]]);
   },
 );
