@@ -302,6 +302,16 @@ describe("the children of an expired Sandbox", () => {
   it("need not be there", () => {
     expect(act({ sandbox: marked() })).toEqual([]);
   });
+
+  it("go with the memory that was kept: nothing could use it any more", () => {
+    const images = [aCapturedImage(), aCapturedImage({ metadata: { name: "going", deletionTimestamp: noon } })];
+    const memory = { images, waitedMs: 0 };
+    expect(act({ sandbox: marked(), memory })).toEqual([
+      { do: "confirmSandbox" },
+      { do: "deleteImage", image: images[0] },
+    ]);
+    expect(verbs(act({ sandbox: marked({ shutdownPolicy: "Delete" }), memory }))).toEqual(["deleteSandbox"]);
+  });
 });
 
 describe("a Pod that goes on from memory", () => {

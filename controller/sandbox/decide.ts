@@ -54,13 +54,19 @@ function imagesOf(observed: Observed): readonly Action[] {
   return decideImages({ sandbox, pod, isSpare: isUnclaimedMember(sandbox), seen: memory });
 }
 
-/** Objects of other owners stay, and so do the volumes. */
+/**
+ * Objects of other owners stay, and so do the volumes. Memory goes with the Pod: the status of an expired sandbox tells of none, and what no status
+ * tells of is never used.
+ */
 function tearDown(observed: Observed): readonly Action[] {
-  const { sandbox, service } = observed;
+  const { sandbox, service, memory } = observed;
   const pods = ownedPods(observed).filter((pod) => !pod.metadata.deletionTimestamp);
   const actions: Action[] = pods.map((pod) => ({ do: "deletePod", pod, mayBeGone: true }));
   const ownService = service && ownershipOf(service, sandbox) === "owned" && !service.metadata.deletionTimestamp;
   if (ownService) actions.push({ do: "deleteService", service });
-  if (isDeletedOnExpiry(sandbox)) actions.push({ do: "deleteSandbox" });
-  return actions;
+  // With the Sandbox, Kubernetes deletes what it owns.
+  if (isDeletedOnExpiry(sandbox)) return [...actions, { do: "deleteSandbox" }];
+  const images = memory?.images.filter(({ metadata }) => !metadata.deletionTimestamp) ?? [];
+  const forgotten = images.map((image) => ({ do: "deleteImage", image }) as const);
+  return forgotten.length > 0 ? [{ do: "confirmSandbox" }, ...actions, ...forgotten] : actions;
 }

@@ -135,7 +135,17 @@ export const staysAwake = ({ before, after }: Conditions): boolean =>
   reasonOf(before, "AutoSuspensionBlocked") !== "MemoryNotKept" &&
   reasonOf(after, "AutoSuspensionBlocked") === "MemoryNotKept";
 
+/** The memory went with the other children of an expired sandbox. Until it is gone, the status tells of it. */
+const expiresWithMemory = ({ sandbox, hibernation, after }: StatusTransition): boolean =>
+  sandbox.status?.hibernation?.state === "Hibernated" &&
+  hibernation === undefined &&
+  reasonOf(after, "Ready") === "SandboxExpired";
+
 function memoryLost(transition: StatusTransition): EventContent | undefined {
+  if (expiresWithMemory(transition)) {
+    const note = "Sandbox has expired, so the memory that was kept is removed";
+    return { type: "Warning", reason: "MemoryLost", action: "Expiry", note };
+  }
   if (!losesMemory(transition)) return undefined;
   const { reason, message = "" } = transition.hibernation ?? {};
   // It was told as kept, and nothing is wrong with the suspension.

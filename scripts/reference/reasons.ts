@@ -42,7 +42,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   MemoryLost: {
     on: "Sandbox",
     means:
-      "Its memory was kept, and its new Pod does not have it: its processes were started anew. Or the memory was removed during the sleep, because suspensionStrategy.type was changed. The text has the reason, as in status.hibernation.",
+      "Its memory was kept, and its new Pod does not have it: its processes were started anew. Or the memory was removed during the sleep, because suspensionStrategy.type was changed or the sandbox has expired. The text has the reason, as in status.hibernation.",
   },
   PodRejected: {
     on: "Sandbox",

@@ -114,8 +114,8 @@ function waitsToCreate(
  */
 function withConfirmation(actions: readonly Action[], isOneRepeated: boolean): readonly Action[] {
   const deletesChild = actions.some((action) => action.do === "deletePod" || action.do === "deleteService");
-  const isConfirmed = actions.some((action) => action.do === "deleteSandbox");
-  return (deletesChild && !isConfirmed) || isOneRepeated ? [{ do: "confirmSandbox" }, ...actions] : actions;
+  const isConfirmed = actions.some((action) => action.do === "deleteSandbox" || action.do === "confirmSandbox");
+  return !isConfirmed && (deletesChild || isOneRepeated) ? [{ do: "confirmSandbox" }, ...actions] : actions;
 }
 
 function toStep(action: Action): "self" | "claims" | "pod" | "others" {

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { secretType } from "../../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { givenUpAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
@@ -185,4 +186,24 @@ it("a manual suspension captures memory also without activators", async () => {
   expect(asleep.status?.hibernation).toEqual(kept);
   expect(asleep.metadata.annotations ?? {}).not.toHaveProperty([sealedPodAnnotation]);
   expect(agent.captured).toHaveLength(1);
+});
+
+it("memory goes when its sandbox expires and is retained, and the event tells it; later it starts anew", async () => {
+  await using running = await openRunning({ shutdownPolicy: "Retain" });
+  const { lab, agent } = running;
+  await lab.change({ operatingMode: "Suspended" });
+  expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(kept);
+  await lab.change({ shutdownTime: "2026-01-01T00:00:00Z" });
+  await vi.waitFor(async () => expect((await lab.sandbox()).status?.hibernation).toBeUndefined(), waiting);
+  expect(await images(lab)).toEqual([]);
+  const note = "Sandbox has expired, so the memory that was kept is removed";
+  await vi.waitFor(async () => expect(await lab.eventNotes("MemoryLost")).toEqual([note]), waiting);
+  const { metadata } = await lab.sandbox();
+  await lab.client.patch(
+    sandboxType,
+    { namespace: "default", name: metadata.name },
+    { type: "merge", body: { spec: { operatingMode: "Running", shutdownTime: null } } },
+  );
+  await lab.untilReady();
+  expect(agent.restored).toEqual([]);
 });
