@@ -97,6 +97,8 @@ export interface VolumeMount {
   readonly name: string;
   readonly mountPath: string;
   readonly subPath?: string;
+  /** The same, with the values of variables in it. */
+  readonly subPathExpr?: string;
   readonly readOnly?: boolean;
 }
 
@@ -127,6 +129,10 @@ export interface Volume {
   readonly ephemeral?: object;
   /** A volume of a driver that lives as long as the Pod. */
   readonly csi?: object;
+  readonly projected?: object;
+  readonly downwardAPI?: object;
+  /** The files of a container image. */
+  readonly image?: object;
 }
 
 /** Port of a probe: a number, or the name of a port of the same container. */

@@ -200,9 +200,13 @@ export const memoryReasons: Meanings<RefusalReason> = {
   PostStartHook: "A container of the Pod has a postStart hook.",
   Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
   EphemeralVolumes:
-    "The Pod has volumes that end with it (emptyDir, ephemeral or csi). The next Pod gets new ones, so the memory would not fit to the files.",
+    "The Pod has volumes that end with it (emptyDir, ephemeral, csi or gitRepo). The next Pod gets new ones, so the memory would not fit to the files.",
+  UnknownVolumes:
+    "The Pod has volumes of other kinds than persistentVolumeClaim, hostPath, configMap, secret, projected and downwardAPI, such as image. Nobody knows whether the next Pod has the same files.",
   PodAddress:
     "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
+  PodIdentity:
+    "command, args or subPathExpr of a container use, as $(NAME), an environment variable with metadata.uid or an annotation of the Pod. They differ in each Pod, and what would run must be the same. A shell in the container can read the variable instead.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
     "The controller cannot read or make the key that permits memory to be restored, or cannot write its public half for the nodes; the log of the controller says why. The controller tries again.",

@@ -16,12 +16,50 @@ const hasDevice = (container: Container): boolean =>
 
 const hasPostStart = ({ lifecycle }: Container): boolean => Boolean(lifecycle?.postStart);
 
-/** The processes would come back to files of before that are not there any more. */
-const endsWithPod = ({ emptyDir, ephemeral, csi }: Volume): boolean => Boolean(emptyDir ?? ephemeral ?? csi);
+const kindsOf = ({ name: _, ...kinds }: Volume): readonly string[] =>
+  Object.entries(kinds).flatMap(([kind, settings]) => (settings === undefined || settings === null ? [] : [kind]));
+
+const ephemeralKinds: ReadonlySet<string> = new Set(["emptyDir", "ephemeral", "csi", "gitRepo"]);
+
+/** Volumes whose files outlive the Pod, or are made anew from objects that do. */
+const knownKinds: ReadonlySet<string> = new Set([
+  ...["persistentVolumeClaim", "hostPath"],
+  ...["configMap", "secret", "projected", "downwardAPI"],
+]);
+
+/** The processes would come back to files of before that are not there any more. Without a kind, a volume is an emptyDir. */
+function endsWithPod(volume: Volume): boolean {
+  const kinds = kindsOf(volume);
+  return kinds.length === 0 || kinds.some((kind) => ephemeralKinds.has(kind));
+}
+
+/** Such as the files of a container image, whose tag may be moved meanwhile. */
+const isOfUnknownKind = (volume: Volume): boolean =>
+  kindsOf(volume).some((kind) => !knownKinds.has(kind) && !ephemeralKinds.has(kind));
 
 /** The restored processes keep the value of before, so a listener on it would be deaf. */
 const asksForAddress = ({ env = [] }: Container): boolean =>
   env.some(({ valueFrom }) => /^status\.podIPs?$/.test(valueFrom?.fieldRef?.fieldPath ?? ""));
+
+/** The kubelet replaces these names by values. Two dollars stand for one. */
+const usedNames = (text = ""): readonly string[] =>
+  [...text.matchAll(/\$(?:\$|\(([^)]*)\))/g)].flatMap(([, name]) => (name === undefined ? [] : [name]));
+
+/** The UID of a Pod is its own, and so are annotations: networks, admission webhooks and the controller write them. */
+const ofOnePod = /^metadata\.(?:uid$|annotations\b)/;
+
+/** Whether what a container runs, or mounts, has a value in it that each Pod has for itself. The next Pod would run something else. */
+function runsItsIdentity({ command = [], args = [], volumeMounts = [], env = [] }: Container): boolean {
+  const own = new Set<string>();
+  for (const { name, value, valueFrom } of env) {
+    const isOwn = ofOnePod.test(valueFrom?.fieldRef?.fieldPath ?? "") || usedNames(value).some((used) => own.has(used));
+    // The last of a name counts.
+    if (isOwn) own.add(name);
+    else own.delete(name);
+  }
+  const expanded = [...command, ...args, ...volumeMounts.map(({ subPathExpr }) => subPathExpr)];
+  return expanded.some((text) => usedNames(text).some((name) => own.has(name)));
+}
 
 interface Rule {
   readonly reason: RefusalReason;
@@ -62,14 +100,25 @@ const rules: readonly Rule[] = [
   },
   {
     reason: "EphemeralVolumes",
-    message: "the Pod has volumes that end with it: emptyDir, ephemeral or csi",
+    message: "the Pod has volumes that end with it: emptyDir, ephemeral, csi or gitRepo",
     refuses: ({ volumes = [] }) => volumes.some(endsWithPod),
+  },
+  {
+    reason: "UnknownVolumes",
+    message: `the Pod has volumes of other kinds than ${[...knownKinds].join(", ")}, of which nobody knows whether they are the same in the next Pod`,
+    refuses: ({ volumes = [] }) => volumes.some(isOfUnknownKind),
   },
   {
     reason: "PodAddress",
     message:
       "a container of the Pod gets the address of the Pod in an environment variable, and a restored Pod has another one",
     refuses: ({ containers = [] }) => containers.some(asksForAddress),
+  },
+  {
+    reason: "PodIdentity",
+    message:
+      "command, args or subPathExpr of a container have the UID or an annotation of the Pod in them, so the next Pod would run something else",
+    refuses: ({ containers = [] }) => containers.some(runsItsIdentity),
   },
 ];
 
@@ -81,27 +130,40 @@ export const refusalsOfSpec = (spec: PodSpec): readonly MemoryRefusal[] =>
 export function partForRules(spec: Partial<PodSpec>): Partial<PodSpec> {
   const { runtimeClassName, hostNetwork, containers = [], volumes = [] } = spec;
   const { initContainers = [], ephemeralContainers = [], resourceClaims = [] } = spec;
-  const refused = [hasPostStart, hasDevice, asksForAddress].flatMap((refuses) => containers.find(refuses) ?? []);
+  const ofContainers = [hasPostStart, hasDevice, asksForAddress, runsItsIdentity];
+  const refused = [...new Set(ofContainers.flatMap((refuses) => containers.find(refuses) ?? []))];
+  const refusedVolumes = [
+    ...(volumes.some(endsWithPod) ? [{ name: "", emptyDir: {} }] : []),
+    ...(volumes.some(isOfUnknownKind) ? [{ name: "", image: {} }] : []),
+  ];
   return {
     ...(runtimeClassName && { runtimeClassName }),
     ...(hostNetwork && { hostNetwork }),
     ...(initContainers.length > 0 && { initContainers: initContainers.slice(0, 1).map(named) }),
     ...(ephemeralContainers.length > 0 && { ephemeralContainers: ephemeralContainers.slice(0, 1).map(named) }),
     ...(resourceClaims.length > 0 && { resourceClaims: resourceClaims.slice(0, 1).map(named) }),
-    ...(volumes.some(endsWithPod) && { volumes: [{ name: "", emptyDir: {} }] }),
+    ...(refusedVolumes.length > 0 && { volumes: refusedVolumes }),
     ...(refused.length > 0 && { containers: refused.map(refusedPart) }),
   };
 }
 
 const named = ({ name }: { readonly name: string }) => ({ name });
 
+const variableOf = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+
 function refusedPart(container: Container): Container {
   const device = deviceOf(container);
+  const isItself = runsItsIdentity(container);
+  const env = [
+    ...(asksForAddress(container) ? [variableOf("", "status.podIP")] : []),
+    ...(isItself ? [variableOf("UID", "metadata.uid")] : []),
+  ];
   return {
     name: container.name,
     ...(hasPostStart(container) && { lifecycle: { postStart: {} } }),
     ...(device !== undefined && { resources: { limits: { [device]: 1 } } }),
-    ...(asksForAddress(container) && { env: [{ name: "", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }] }),
+    ...(env.length > 0 && { env }),
+    ...(isItself && { args: ["$(UID)"] }),
     ...(container.volumeDevices?.[0] && { volumeDevices: [{ name: container.volumeDevices[0].name }] }),
   };
 }
