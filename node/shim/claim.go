@@ -123,6 +123,10 @@ func (c *container) joinRestore(ctx context.Context, image, name string, of clai
 		bad = described.check(image, name, of)
 	}
 	isTaken, err := c.take(ctx, image, bad)
+	if err != nil && !isWorthAnotherTry(image) {
+		// The mark of the Pod is there, so its next sandbox starts anew.
+		return c.refuse(image, err)
+	}
 	if err != nil || !isTaken {
 		return err
 	}
@@ -134,12 +138,16 @@ func (c *container) joinRestore(ctx context.Context, image, name string, of clai
 }
 
 // take makes the mark of the container, whether the image is good or bad. It returns false if another container was first. A
-// trouble that may pass is an error, and no use.
+// trouble that may pass is an error, and no use. So is a store that takes no mark: without one, a later sandbox of the Pod would
+// go back to memory that is older than its own life. If it takes none for long, the controller replaces the Pod.
 func (c *container) take(ctx context.Context, image string, bad error) (bool, error) {
 	if isUnknown(bad) && isWorthAnotherTry(image) {
 		return false, bad
 	}
 	isFirst, err := c.mark.claim()
+	if err == nil {
+		os.Remove(troubleElsewhere(image))
+	}
 	if err == nil && !isFirst {
 		err = c.leaveUsed(ctx, image)
 	}

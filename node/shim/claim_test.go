@@ -160,6 +160,75 @@ func TestATroubleThatDoesNotPassIsARefusal(t *testing.T) {
 	}
 }
 
+// readOnlyDisk has the store take no write, as after an error of its disk. It returns how to end that.
+func (n node) readOnlyDisk() (end func()) {
+	n.Helper()
+	n.smallDisk()
+	if err := syscall.Mount("none", imageStore, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		n.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Mount("none", imageStore, "", syscall.MS_REMOUNT, ""); err != nil {
+			n.Fatal(err)
+		}
+	}
+}
+
+func TestATroubleThatAReadOnlyStoreCannotNoteIsNotedElsewhereAndHasAnEnd(t *testing.T) {
+	n := newNode(t)
+	end := n.readOnlyDisk()
+	for range 2 {
+		if !isWorthAnotherTry(n.image) {
+			t.Error("the first tries were the last")
+		}
+	}
+	old := time.Now().Add(-longestTrouble - time.Second)
+	os.Chtimes(troubleElsewhere(n.image), old, old)
+	if isWorthAnotherTry(n.image) {
+		t.Error("the trouble has no end")
+	}
+	end()
+	n.wants("with a good image and a store that takes writes", n.request("s1", "", "g1"), "create", "restore g1")
+	if left, _ := os.ReadDir(troubleFolder); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestATroubleThatCanBeNotedNowhereIsNotWaitedFor(t *testing.T) {
+	n := newNode(t)
+	n.readOnlyDisk()
+	n.write("file", "", 0o600)
+	troubleFolder = filepath.Join(n.folder, "file", "run")
+	if isWorthAnotherTry(n.image) {
+		t.Error("nobody would know when it began")
+	}
+}
+
+func TestAStoreThatTakesNoMarkEndsAPodThatIsHalfRestoredAfterALongTime(t *testing.T) {
+	n := newNode(t)
+	fill, free := n.smallDisk()
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	sentry := n.startSentry("s1", "running")
+	fill()
+	n.refuses("at first", n.request("s1", "app", "g1"))
+	if !n.lives(sentry) {
+		t.Error("the sentry has ended at once")
+	}
+	old := time.Now().Add(-longestTrouble - time.Second)
+	os.Chtimes(n.image+".trouble", old, old)
+	os.Chtimes(troubleElsewhere(n.image), old, old)
+	n.refuses("after a long time", n.request("s1", "app", "g1"))
+	n.wantsKilled(sentry)
+	for range 2 {
+		for _, name := range []string{"", "app", "side"} {
+			request := n.request("s2", name, "g1")
+			n.edit(request, "uid-s2", "uid-s1")
+			n.wants("the next sandbox of the Pod", request, "create", "start")
+		}
+		free()
+	}
+}
+
 func TestBytesThatCannotBeReadNowAreNoUseOfTheImage(t *testing.T) {
 	n := newNode(t)
 	sentry := n.startSentry("s1", "running")

@@ -78,6 +78,9 @@ func newNode(t *testing.T) node {
 	beforeKilled, beforeKnown, beforeUptime := killedFolder, knownStoreFile, uptimeFile
 	knownStoreFile, uptimeFile = filepath.Join(n.folder, "known-store"), filepath.Join(n.folder, "uptime")
 	t.Cleanup(func() { knownStoreFile, uptimeFile = beforeKnown, beforeUptime })
+	beforeTrouble := troubleFolder
+	troubleFolder = filepath.Join(n.folder, "run")
+	t.Cleanup(func() { troubleFolder = beforeTrouble })
 	killedFolder = filepath.Join(n.folder, "killed")
 	t.Cleanup(func() { killedFolder = beforeKilled })
 	imageStore, tombstones = filepath.Join(n.folder, "images"), filepath.Join(n.folder, "tombstones")

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -30,17 +34,34 @@ func isUnknown(err error) bool {
 // longestTrouble is how long a Pod waits for an image that cannot be read. A disk with a damaged block never tells more.
 const longestTrouble = 300 * time.Second
 
-// isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file beside the image
-// says since when there is trouble.
+// troubleFolder has the notes that a full or read-only store does not take. It is in memory: a start of the node ends all waits.
+var troubleFolder = "/run/rouse"
+
+// isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file says since when
+// there is trouble. If that can be noted nowhere, no try is known to be one of the last, so this was the last one.
 func isWorthAnotherTry(image string) bool {
-	path := image + ".trouble"
-	known, err := os.Stat(path)
-	if err == nil {
-		age := time.Since(known.ModTime())
-		return age >= 0 && age < longestTrouble
+	notes := []string{image + ".trouble", troubleElsewhere(image)}
+	for _, path := range notes {
+		if known, err := os.Stat(path); err == nil {
+			age := time.Since(known.ModTime())
+			return age >= 0 && age < longestTrouble
+		}
 	}
-	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	return slices.ContainsFunc(notes, noteTrouble)
+}
+
+func troubleElsewhere(image string) string {
+	sum := sha256.Sum256([]byte(image))
+	return filepath.Join(troubleFolder, hex.EncodeToString(sum[:])+".trouble")
+}
+
+func noteTrouble(path string) bool {
+	if os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return false
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
 		file.Close()
 	}
-	return true
+	return err == nil || errors.Is(err, fs.ErrExist)
 }
