@@ -29,6 +29,7 @@ import type { PortShortage, PortShortages } from "./port-shortages.ts";
 import type { PortLedger, PortLimit } from "./ports/port-ledger.ts";
 import type { PortWaiters } from "./ports/port-waiters.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
+import { isNamespaceGone, writeSlice } from "./write-slice.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
 export interface TcpFrontReconcilerOptions {
@@ -62,7 +63,23 @@ export class TcpFrontReconciler {
 
   /** @throws Error when the slice could not be written, and may be the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const { turns, ledger, waiters, creations } = this.#options;
+    const { turns, creations } = this.#options;
+    const first = this.#plan(key);
+    if (!first.action) return this.#rest(key, first);
+    const { sandbox, action } = first;
+    const isCreated = sandbox !== undefined && action.do === "create";
+    const waitMs = isCreated ? creations.waitMs(sandbox, child) : 0;
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    if (!turns.take(key, action.urgency)) return first.outcome;
+    if (!isCreated || !creations.isRepeated(sandbox, child)) return this.#carryOut(key, first, signal);
+    if (!(await this.#isThere(sandbox, signal))) return {};
+    // Meanwhile another slice may have got the ports that were free.
+    const now = this.#plan(key);
+    return now.action ? this.#carryOut(key, now, signal) : this.#rest(key, now);
+  }
+
+  /** What is to be done now. Its ports are free only until something is awaited. */
+  #plan(key: string): Plan {
     const sandbox = this.#sandboxOf(key);
     const { observed, limitedBy } = this.#observe(key, sandbox);
     this.#listen(key, observed.slice);
@@ -70,24 +87,31 @@ export class TcpFrontReconciler {
     const shortage = unallocated > 0 && limitedBy ? { ports: unallocated, limitedBy } : undefined;
     this.#reportShortage(key, sandbox, shortage);
     const awaited = shortage?.limitedBy === "sandbox" ? undefined : shortage?.limitedBy;
-    if (awaited) waiters.wait(key, awaited);
+    if (awaited) this.#options.waiters.wait(key, awaited);
     const outcome: Outcome = recheckAfterMs === undefined ? {} : { requeueAfterMs: recheckAfterMs };
-    if (!action) {
-      turns.drop(key);
-      if (!awaited) waiters.settle(key);
-      // A terminating sandbox may soon be recreated with the same ports.
-      if (!observed.slice?.metadata.deletionTimestamp) ledger.release(key);
-      return outcome;
-    }
-    const waitMs = sandbox && action.do === "create" ? creations.waitMs(sandbox, child) : 0;
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
-    if (!turns.take(key, action.urgency)) return outcome;
-    if (sandbox && action.do === "create" && !(await this.#isThere(sandbox, signal))) return {};
-    if (!awaited) waiters.settle(key);
+    const plan = { sandbox, slice: observed.slice, waitsForPorts: awaited !== undefined, outcome };
+    return action ? { ...plan, action } : { ...plan, action: undefined };
+  }
+
+  /** Nothing is to be written. */
+  #rest(key: string, { slice, waitsForPorts, outcome }: Plan): Outcome {
+    const { turns, ledger, waiters } = this.#options;
+    turns.drop(key);
+    if (!waitsForPorts) waiters.settle(key);
+    // A terminating sandbox may soon be recreated with the same ports.
+    if (!slice?.metadata.deletionTimestamp) ledger.release(key);
+    return outcome;
+  }
+
+  /** Call it without awaiting anything after `#plan`. */
+  async #carryOut(key: string, plan: PlanOf<FrontAction>, signal: AbortSignal): Promise<Outcome> {
+    const { ledger, waiters } = this.#options;
+    const { action, sandbox, slice, waitsForPorts, outcome } = plan;
+    if (!this.#reserve(key, action)) return { requeueAfterMs: retryMs };
+    if (!waitsForPorts) waiters.settle(key);
     const foreign = ledger.foreign(key).length;
     const written = await this.#perform(key, action, sandbox, signal);
-    const isForeign = observed.slice && (foreign > 0 || !tcpFrontOf(observed.slice));
-    if (written && isForeign) this.#reportForeign(key, foreign);
+    if (written && slice && (foreign > 0 || !tcpFrontOf(slice))) this.#reportForeign(key, foreign);
     return written ? outcome : { requeueAfterMs: retryMs };
   }
 
@@ -101,8 +125,7 @@ export class TcpFrontReconciler {
 
   /** Read before a second creation for a sandbox as it was seen: its store may not show that it was deleted. */
   async #isThere(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<boolean> {
-    const { client, creations } = this.#options;
-    if (!creations.isRepeated(sandbox, child)) return true;
+    const { client } = this.#options;
     const { namespace, name, uid } = sandbox.metadata;
     const now = await client.get(sandboxType, { namespace, name }, signal).catch(undefinedIfNotFound);
     return now?.metadata.uid === uid && !now.metadata.deletionTimestamp;
@@ -185,9 +208,8 @@ export class TcpFrontReconciler {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { ledger, slices, metrics, events } = this.#options;
-    this.#reserve(key, action);
     try {
-      await this.#write(key, action, signal);
+      await writeSlice(key, action, this.#options, signal);
     } catch (error) {
       signal.throwIfAborted();
       metrics.failed(action.do);
@@ -208,34 +230,16 @@ export class TcpFrontReconciler {
     return true;
   }
 
-  /** Nothing is awaited since the ports were found free. */
-  #reserve(key: string, action: FrontAction): void {
+  /** Whether the ports of the action were still free for this slice. If not, nothing is reserved. */
+  #reserve(key: string, action: FrontAction): boolean {
     const { ledger } = this.#options;
     const front = action.do === "delete" ? action.keep : action.front;
-    if (!front || front.freedAt !== undefined) return;
+    if (!front || front.freedAt !== undefined) return true;
     const had = new Set(ledger.portsOf(key));
     const added = front.ports.filter(({ activatorPort }) => !had.has(activatorPort));
-    ledger.reserve(key, action.do === "delete" ? front.ports : added);
+    if (!ledger.reserve(key, action.do === "delete" ? front.ports : added)) return false;
     for (const { activatorPort } of added) ledger.gave(activatorPort);
-  }
-
-  async #write(key: string, action: FrontAction, signal: AbortSignal): Promise<void> {
-    const { client, slices } = this.#options;
-    switch (action.do) {
-      case "create":
-        await slices.create(key, () => client.create(endpointSliceType, action.slice, {}, signal));
-        return;
-      case "replace":
-        await slices.write(key, () => client.replace(endpointSliceType, action.slice, {}, signal));
-        return;
-      case "delete": {
-        const { namespace, name, uid, resourceVersion } = action.slice.metadata;
-        const preconditions = { uid, resourceVersion };
-        await slices.delete(action.slice, () =>
-          client.delete(endpointSliceType, { namespace, name }, { preconditions }, signal),
-        );
-      }
-    }
+    return true;
   }
 
   /** Reads the slice again: another leader may have written it. */
@@ -254,6 +258,19 @@ export class TcpFrontReconciler {
   }
 }
 
+/** One decision about a slice. */
+interface PlanOf<A extends FrontAction | undefined> {
+  readonly sandbox: Stored<Sandbox> | undefined;
+  /** As it was observed. */
+  readonly slice: Stored<EndpointSlice> | undefined;
+  readonly action: A;
+  /** Whether it lacks ports that may become free. */
+  readonly waitsForPorts: boolean;
+  readonly outcome: Outcome;
+}
+
+type Plan = PlanOf<FrontAction> | PlanOf<undefined>;
+
 interface Observation {
   readonly observed: ObservedFront;
   /** What keeps the sandbox from ports that it misses. */
@@ -270,9 +287,3 @@ export function isOfAnother(key: string, sandboxes: TcpFrontReconcilerOptions["s
 const retryMs = 50;
 /** What `Creations` knows the EndpointSlice of a sandbox by. */
 const child = "EndpointSlice";
-
-const isNamespaceGone = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  ((error.code === 403 &&
-    (error.status.details?.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating")) ||
-    (isNotFound(error) && error.status.details?.kind === "namespaces"));

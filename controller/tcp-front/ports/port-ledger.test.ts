@@ -57,6 +57,20 @@ describe("the ports of activators", () => {
     expect(ledger.count()).toEqual({ allocated: 1, quarantined: 1 });
   });
 
+  it("are reserved for one slice only", () => {
+    const { ledger } = aLedger();
+    ledger.note(aSlice("a", { ports: [port(first)] }));
+    ledger.note(aSlice("b", { ports: [port(first + 2)] }));
+    ledger.gone(keyOf("b"));
+    expect(ledger.reserve(keyOf("c"), [port(first + 1)])).toBe(true);
+    for (const [what, taken] of Object.entries({ held: first, reserved: first + 1, resting: first + 2 })) {
+      expect([what, ledger.reserve(keyOf("d"), [port(first + 3), port(taken)])]).toEqual([what, false]);
+    }
+    expect(ledger.reservedFor(keyOf("d"))).toEqual([]);
+    expect(ledger.reserve(keyOf("b"), [port(first + 2)])).toBe(true);
+    expect(free(ledger, 1)).toEqual([first + 3]);
+  });
+
   it("rest when they were reserved and are in no slice: a write may have been made without an answer", async () => {
     const { clock, ledger } = aLedger();
     ledger.reserve(keyOf("a"), [port(first), port(first + 1)]);

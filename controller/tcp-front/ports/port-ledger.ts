@@ -1,4 +1,4 @@
-import { keyOf, parseKey, type Stored } from "../../../api/kinds/meta.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   olderFirst,
@@ -11,6 +11,7 @@ import {
 import type { Clock } from "../../../lib/time/clock.ts";
 import { FreePorts } from "./free-ports.ts";
 import { FreedAges, type RestedMs } from "./freed-ages.ts";
+import { KeptCounts, namespaceOf } from "./kept-counts.ts";
 import { Reservations } from "./reservations.ts";
 import { portsToRest, RestingPorts } from "./resting-ports.ts";
 
@@ -69,9 +70,7 @@ export class PortLedger {
   /** The slice that has a port. It had it first: a tenant could name another's port in a slice that is older. */
   readonly #holders = new Map<number, string>();
   readonly #reserved = new Reservations();
-  /** How many ports a slice keeps from others, by its key, and all slices of a namespace. */
-  readonly #kept = new Map<string, number>();
-  readonly #keptIn = new Map<string, number>();
+  readonly #kept = new KeptCounts();
   /** Of slices that went before their time. */
   readonly #vanished: RestingPorts;
   /** Of those, the ports that an activator does not open for their new sandbox. */
@@ -115,12 +114,11 @@ export class PortLedger {
     const resting = this.#remove(key);
     this.#ages.see(key, tcpFrontOf(slice));
     const named = [...portsNamedBy(slice)];
-    const isOwn = (port: number) =>
-      before.has(port) || this.#reserved.ownerOf(port) === key || this.#isBackFor(key, port);
+    const isOwn = (port: number) => before.has(port) || this.#isKeptFor(key, port);
     const own = named.filter(isOwn);
     this.#hold(key, slice, own);
     this.#rest(key, resting);
-    const room = Math.min(ofSlice - (this.#kept.get(key) ?? 0), ofNamespace - this.#countIn(namespaceOf(key)));
+    const room = Math.min(ofSlice - this.#kept.of(key), ofNamespace - this.#countIn(namespaceOf(key)));
     const others = named.filter((port) => !isOwn(port) && this.#isFree(port)).slice(0, Math.max(room, 0));
     if (others.length > 0) this.#hold(key, slice, [...own, ...others]);
   }
@@ -155,14 +153,19 @@ export class PortLedger {
     }
   }
 
-  /** Keeps ports for a slice until `release`, whether or not it is ever seen with them. */
-  reserve(key: string, ports: readonly TcpFrontPort[]): void {
+  /**
+   * Keeps ports for a slice until `release`, whether or not it is ever seen with them. Whether it did: if one of them is another slice's, or
+   * rests for another, nothing changes.
+   */
+  reserve(key: string, ports: readonly TcpFrontPort[]): boolean {
+    if (!ports.every(({ activatorPort }) => this.#isFor(key, activatorPort))) return false;
     const before = this.#reserved.of(key).map(({ activatorPort }) => activatorPort);
     this.#reserved.end(key);
     if (ports.length > 0) this.#reserved.set(key, ports);
     for (const port of before) if (this.#isFree(port)) this.#vanished.rest(port, key);
     for (const port of [...before, ...ports.map(({ activatorPort }) => activatorPort)]) this.#judge(port);
     this.#recount(key);
+    return true;
   }
 
   /** What was reserved and is in no slice rests: a slice may have had it, or have it by a write that was not answered. */
@@ -187,7 +190,7 @@ export class PortLedger {
   /** Ports for a slice of which `inUse` are in use and `missing` are missing, as far as its limits and the range allow. */
   grant(key: string, { inUse, missing }: { readonly inUse: number; readonly missing: number }): PortGrant {
     const { perSandbox } = this.#limits;
-    const ofSandbox = Math.max(Math.min(perSandbox - inUse, 2 * perSandbox - (this.#kept.get(key) ?? 0)), 0);
+    const ofSandbox = Math.max(Math.min(perSandbox - inUse, 2 * perSandbox - this.#kept.of(key)), 0);
     const ofNamespace = this.roomIn(namespaceOf(key));
     const allowed = Math.min(missing, ofSandbox, ofNamespace);
     const ports = this.room === 0 ? [] : this.#free.next(allowed, this.#next);
@@ -197,7 +200,7 @@ export class PortLedger {
   }
 
   #countIn(namespace: string): number {
-    return (this.#keptIn.get(namespace) ?? 0) + this.#vanished.of(namespace);
+    return this.#kept.in(namespace) + this.#vanished.of(namespace);
   }
 
   /** Quarantines ports that a slice had, unless it still has them. */
@@ -256,6 +259,15 @@ export class PortLedger {
     return this.#vanished.ownerOf(port) === key && !this.#refused.has(port);
   }
 
+  /** Whether a port that the slice does not hold is kept for it. */
+  #isKeptFor(key: string, port: number): boolean {
+    return this.#reserved.ownerOf(port) === key || this.#isBackFor(key, port);
+  }
+
+  #isFor(key: string, port: number): boolean {
+    return this.#holders.get(port) === key || this.#isKeptFor(key, port) || this.#isFree(port);
+  }
+
   #isFree(port: number): boolean {
     return !this.#holders.has(port) && this.#reserved.ownerOf(port) === undefined && !this.#vanished.has(port);
   }
@@ -269,12 +281,7 @@ export class PortLedger {
   #recount(key: string): void {
     const named = this.portsOf(key);
     const onlyReserved = this.reservedFor(key).filter(({ activatorPort }) => !named.has(activatorPort));
-    const ports = named.size + onlyReserved.length;
-    const change = ports - (this.#kept.get(key) ?? 0);
-    if (change === 0) return;
-    const namespace = namespaceOf(key);
-    setCount(this.#kept, key, ports);
-    setCount(this.#keptIn, namespace, (this.#keptIn.get(namespace) ?? 0) + change);
+    this.#kept.set(key, named.size + onlyReserved.length);
   }
 
   /** Returns the ports that have to rest. */
@@ -290,11 +297,4 @@ export class PortLedger {
     const front = tcpFrontOf(entry.slice);
     return portsToRest(entry.ports, front, (freedAt) => (rested.get(freedAt) ?? 0) >= this.#quarantineMs);
   }
-}
-
-const namespaceOf = (key: string): string => parseKey(key).namespace ?? "";
-
-function setCount(counts: Map<string, number>, key: string, count: number): void {
-  if (count > 0) counts.set(key, count);
-  else counts.delete(key);
 }

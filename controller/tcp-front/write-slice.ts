@@ -1,0 +1,41 @@
+import { type EndpointSlice, endpointSliceType } from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError, isNotFound } from "../../kube/client/errors.ts";
+import type { OwnWrites } from "../own-writes.ts";
+import type { FrontAction } from "./decide.ts";
+
+interface SliceWrites {
+  readonly client: KubeClient;
+  readonly slices: OwnWrites<EndpointSlice>;
+}
+
+/** @throws the errors of `KubeClient`. */
+export async function writeSlice(
+  key: string,
+  action: FrontAction,
+  { client, slices }: SliceWrites,
+  signal: AbortSignal,
+): Promise<void> {
+  switch (action.do) {
+    case "create":
+      await slices.create(key, () => client.create(endpointSliceType, action.slice, {}, signal));
+      return;
+    case "replace":
+      await slices.write(key, () => client.replace(endpointSliceType, action.slice, {}, signal));
+      return;
+    case "delete": {
+      const { namespace, name, uid, resourceVersion } = action.slice.metadata;
+      const preconditions = { uid, resourceVersion };
+      await slices.delete(action.slice, () =>
+        client.delete(endpointSliceType, { namespace, name }, { preconditions }, signal),
+      );
+    }
+  }
+}
+
+/** Whether the namespace is being deleted, or is gone. */
+export const isNamespaceGone = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  ((error.code === 403 &&
+    (error.status.details?.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating")) ||
+    (isNotFound(error) && error.status.details?.kind === "namespaces"));
