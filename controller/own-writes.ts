@@ -3,6 +3,7 @@ import { isNotFound } from "../kube/client/errors.ts";
 import type { Change, Informer } from "../kube/informer/informer.ts";
 import { Subscribers } from "../lib/data/subscribers.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
+import { KeptWrites } from "./stores/kept-writes.ts";
 
 // Longer than a watch lags on a healthy server. Then the remembered result is dropped, so that a missing event (the
 // object was created and deleted between two lists) cannot keep an outdated object visible.
@@ -42,9 +43,11 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   readonly #gone = new Map<string, string>();
   readonly #listeners = new Subscribers<Change<T>>();
   readonly #forgottenListeners = new Subscribers<Stored<T>>();
+  readonly #kept: KeptWrites;
   readonly #subscription: Disposable;
 
   constructor(informer: Informer<T, I>, clock: Clock) {
+    this.#kept = new KeptWrites(clock);
     this.#informer = informer;
     this.#clock = clock;
     this.#subscription = informer.onChange((change) => this.#changed(change));
@@ -96,6 +99,25 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     }
     this.#remember(result, changes, (change) => catchesUp(change, result, isFirst));
     return result;
+  }
+
+  /**
+   * Runs a merge patch of `object` and shows its result from then on, whether or not it shows what the patch says.
+   *
+   * @throws NotKept as of `KeptWrites`.
+   */
+  patch(object: Stored<T>, body: object, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
+    return this.#kept.patch(object, body, () => this.write(keyOf(object), call));
+  }
+
+  /** Runs a replace of `object` and shows its result. @throws NotKept as of `KeptWrites`, if `isKept` does not accept that. */
+  replace(
+    object: Stored<T>,
+    isKept: (answer: Stored<T>) => boolean,
+    call: () => Promise<Stored<T>>,
+  ): Promise<Stored<T>> {
+    const lostIn = (answer: Stored<T>) => (isKept(answer) ? undefined : "all of its content");
+    return this.#kept.write(object, { about: "", lostIn }, () => this.write(keyOf(object), call));
   }
 
   /** Runs a delete of `object` and shows it as terminating from then on. */
@@ -168,6 +190,8 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 
   #changed(change: Change<T>): void {
+    const { previous, current } = change;
+    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#kept.forget(previous.metadata.uid);
     this.#gone.delete(change.key);
     this.#listeners.notify(change);
     if (this.#memories.get(change.key)?.settledBy(change)) this.#forget(change.key);

@@ -57,16 +57,15 @@ export class ClaimWrites {
     const { namespace, name } = claim.metadata;
     const options = subresource ? { subresource } : {};
     const patch = patchOfSame(claim, body);
-    return this.#claims.write(keyOf(claim), () =>
-      this.#client.patch(sandboxClaimType, { namespace, name }, patch, options, signal),
-    );
+    const call = () => this.#client.patch(sandboxClaimType, { namespace, name }, patch, options, signal);
+    return subresource ? this.#claims.write(keyOf(claim), call) : this.#claims.patch(claim, body, call);
   }
 
   /** Writes an annotation on a claim that no user waits for. */
   noteOnClaim(claim: Stored<SandboxClaim>, body: WithMetadata, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
     const { namespace, name } = claim.metadata;
     const patch = patchOfSame(claim, body);
-    return this.#claims.write(keyOf(claim), () =>
+    return this.#claims.patch(claim, body, () =>
       this.#slowClient.patch(sandboxClaimType, { namespace, name }, patch, {}, signal),
     );
   }
@@ -116,7 +115,7 @@ export class ClaimWrites {
   #patchSandbox(sandbox: Stored<Sandbox>, body: WithMetadata, signal: AbortSignal): Promise<Stored<Sandbox>> {
     const { namespace, name } = sandbox.metadata;
     const patch = patchOfSame(sandbox, body);
-    return this.#sandboxes.write(keyOf(sandbox), () =>
+    return this.#sandboxes.patch(sandbox, body, () =>
       this.#client.patch(sandboxType, { namespace, name }, patch, {}, signal),
     );
   }

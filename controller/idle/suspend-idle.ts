@@ -1,10 +1,10 @@
-import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import { parseKey, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { busyProbeMs, busyViewWaitMs } from "../../api/protocols/drain-protocol.ts";
-import { effectiveAutoSuspension } from "../../api/rules/defaults.ts";
+import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { isConflict, isNotFound, NotKept } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import { reportUnexpected } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -13,7 +13,8 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { findPod } from "../sandbox/find-pod.ts";
 import type { Observed } from "../sandbox/observed.ts";
-import { intentPatch } from "../suspension/handshake/patches.ts";
+import { patchSandbox } from "../suspension/handshake/patch-sandbox.ts";
+import { intentPatch, runningPatch } from "../suspension/handshake/patches.ts";
 import type { Idleness } from "./decide-idle.ts";
 import { idled, unanswered } from "./idle-events.ts";
 import type { AskWorkload } from "./probe/ask-workload.ts";
@@ -161,16 +162,27 @@ export class SuspendIdle {
     return (lastUseMs() ?? busy.sinceMs) <= busy.sinceMs ? busy.sinceMs : undefined;
   }
 
+  /** Without its cause it would count as a manual suspension, which cuts work. */
+  async #takeBack(written: Stored<Sandbox>, signal: AbortSignal): Promise<void> {
+    if (effectiveOperatingMode(written.spec) === "Running") return;
+    await patchSandbox(written, runningPatch(written), this.#options, signal);
+  }
+
   /** Whether the suspension was asked for. */
   async #ask(sandbox: Observed["sandbox"], idleForMs: number, signal: AbortSignal): Promise<boolean> {
     const { client, sandboxes, events } = this.#options;
     const { namespace, name } = sandbox.metadata;
     const body = intentPatch(sandbox);
-    const write = () => client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal);
+    let written: Stored<Sandbox> | undefined;
+    const write = async () => {
+      written = await client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal);
+      return written;
+    };
     try {
-      await sandboxes.write(keyOf(sandbox), write);
+      await sandboxes.patch(sandbox, body, write);
     } catch (error) {
       if (isConflict(error) || isNotFound(error)) return false;
+      if (error instanceof NotKept && written) await this.#takeBack(written, signal);
       throw error;
     }
     events?.record(idled(sandbox, idleForMs));

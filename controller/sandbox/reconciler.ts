@@ -202,9 +202,9 @@ export class SandboxReconciler {
     if (context === undefined || sandbox.metadata.deletionTimestamp) return undefined;
     const { client, sandboxes } = this.#options.writers;
     const { namespace, name } = sandbox.metadata;
-    const patch = patchOfSame(sandbox, { metadata: { annotations: { [traceContextAnnotation]: context } } });
-    const call = () => client.patch(sandboxType, { namespace, name }, patch, {}, signal);
-    const write = () => sandboxes.write(keyOf(sandbox), call);
+    const body = { metadata: { annotations: { [traceContextAnnotation]: context } } };
+    const call = () => client.patch(sandboxType, { namespace, name }, patchOfSame(sandbox, body), {}, signal);
+    const write = () => sandboxes.patch(sandbox, body, call);
     return this.#options.notes.write(sandbox, traceContextAnnotation, write);
   }
 

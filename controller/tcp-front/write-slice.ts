@@ -2,7 +2,9 @@ import { type EndpointSlice, endpointSliceType } from "../../api/protocols/tcp-f
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import { semanticallyEqual } from "../semantic-equality.ts";
 import type { FrontAction } from "./decide.ts";
+import { ourPart } from "./make-slice.ts";
 
 interface SliceWrites {
   readonly client: KubeClient;
@@ -20,9 +22,12 @@ export async function writeSlice(
     case "create":
       await slices.create(key, () => client.create(endpointSliceType, action.slice, {}, signal));
       return;
-    case "replace":
-      await slices.write(key, () => client.replace(endpointSliceType, action.slice, {}, signal));
+    case "replace": {
+      const wanted = ourPart(action.slice);
+      const isKept = (answer: EndpointSlice) => semanticallyEqual(ourPart(answer), wanted);
+      await slices.replace(action.slice, isKept, () => client.replace(endpointSliceType, action.slice, {}, signal));
       return;
+    }
     case "delete": {
       const { namespace, name, uid, resourceVersion } = action.slice.metadata;
       const preconditions = { uid, resourceVersion };

@@ -76,6 +76,13 @@ export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAct
   };
 }
 
+/** Whether the answer to the write of a policy shows it. Other clients may have added owners. */
+export function isWritten(policy: NetworkPolicy, answer: NetworkPolicy): boolean {
+  const owners = new Set((answer.metadata.ownerReferences ?? []).map(({ uid }) => uid));
+  const isOwned = (policy.metadata.ownerReferences ?? []).every(({ uid }) => owners.has(uid));
+  return isOwned && semanticallyEqual(withProtocols(answer.spec), withProtocols(policy.spec));
+}
+
 /** The template exists, and users must own its policy as well. */
 const hold = ({ policy }: Observed, template: Stored<SandboxTemplate>): PolicyAction | undefined =>
   policy && ownershipOf(policy, template) === "owned" && !policy.metadata.deletionTimestamp

@@ -15,7 +15,7 @@ import { patchOfSame } from "../merge-patch.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Creations } from "../stores/creations.ts";
 import type { Traces } from "../traces.ts";
-import { type Action, decide, type Observed } from "./decide.ts";
+import { type Action, decide, isWritten, type Observed } from "./decide.ts";
 import type { LostPolicies } from "./lost-policies.ts";
 import { networkPolicyName } from "./make-network-policy.ts";
 import { mayRun, usesPolicy } from "./policy-users.ts";
@@ -182,9 +182,10 @@ async function perform(
     case "labelTemplate": {
       if (!template) return;
       const { namespace, name } = template.metadata;
-      const patch = patchOfSame(template, { metadata: { labels: { [templateRefHashLabel]: action.value } } });
+      const body = { metadata: { labels: { [templateRefHashLabel]: action.value } } };
+      const patch = patchOfSame(template, body);
       const call = () => client.patch(sandboxTemplateType, { namespace, name }, patch, {}, signal);
-      await templates.write(keyOf(template), call);
+      await templates.patch(template, body, call);
       return;
     }
     case "createPolicy":
@@ -224,7 +225,8 @@ async function replacePolicy(
 ): Promise<void> {
   const { namespace, name } = policy.metadata;
   try {
-    await policies.write(keyOf(policy), () => client.replace(networkPolicyType, policy, {}, signal));
+    const isKept = (answer: Stored<NetworkPolicy>) => isWritten(policy, answer);
+    await policies.replace(policy, isKept, () => client.replace(networkPolicyType, policy, {}, signal));
   } catch (error) {
     // The watch reports its deletion, and the remaining owners are reconciled then.
     if (isNotFound(error)) return;

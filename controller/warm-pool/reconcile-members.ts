@@ -1,4 +1,4 @@
-import { keyOf, type Stored } from "../../api/kinds/meta.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import { launchTypeLabel } from "../../api/rules/keys.ts";
@@ -175,7 +175,7 @@ async function complete(
   };
   const patch = { type: "merge", body: { metadata } } as const;
   const call = () => client.patch(sandboxType, { namespace, name }, patch, {}, signal);
-  return { counts: "active", sandbox: await sandboxes.write(keyOf(sandbox), call) };
+  return { counts: "active", sandbox: await sandboxes.patch(sandbox, { metadata }, call) };
 }
 
 /**

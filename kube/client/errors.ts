@@ -25,6 +25,18 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * The API server accepted a write, and its answer does not show what was written: an admission policy or webhook has changed it. It will
+ * most likely do so again, so this counts as rejected.
+ */
+export class NotKept extends ApiError {
+  /** `field`: as `metadata.labels.NAME`. */
+  constructor(field: string) {
+    const message = `the API server accepted the write without ${field}, which an admission policy or webhook must have changed`;
+    super(422, { apiVersion: "v1", kind: "Status", reason: "NotKept", message });
+  }
+}
+
 /** There was no usable response: refused, reset, timed out, or not from a Kubernetes API. */
 export class ApiUnreachable extends Error {
   override readonly name = "ApiUnreachable";

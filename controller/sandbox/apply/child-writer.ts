@@ -29,13 +29,18 @@ export function writerOf<T extends KubeObject>(client: KubeClient, type: Resourc
       }
     },
     /** Returns what the API server has made of it. */
-    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: WithMetadata): Promise<Stored<T> | "clashed"> {
+    patch(
+      store: Pick<OwnWrites<T>, "patch" | "write">,
+      object: Stored<T>,
+      body: WithMetadata,
+    ): Promise<Stored<T> | "clashed"> {
       const { namespace, name } = object.metadata;
       const call = () => client.patch(type, { namespace, name }, patchOfSame(object, body), {}, signal);
-      return changeAsSeen(store, object, { call, read });
+      return orClashed(store, object, { write: () => store.patch(object, body, call), read });
     },
     replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<Stored<T> | "clashed"> {
-      return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
+      const write = () => store.write(keyOf(object), () => client.replace(type, object, {}, signal));
+      return orClashed(store, object, { write, read });
     },
     /** Whether the object is still as it was seen. */
     async confirm(store: Pick<OwnWrites<T>, "read">, object: Stored<T>): Promise<"done" | "clashed"> {
@@ -63,13 +68,13 @@ export function writerOf<T extends KubeObject>(client: KubeClient, type: Resourc
 }
 
 /** Changes an object. An object that has changed since it was read stays as it is, and is reconciled again. */
-async function changeAsSeen<T extends KubeObject>(
+async function orClashed<T extends KubeObject>(
   store: Pick<OwnWrites<T>, "write">,
   object: Stored<T>,
-  { call, read }: { readonly call: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
+  { write, read }: { readonly write: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
 ): Promise<Stored<T> | "clashed"> {
   try {
-    return await store.write(keyOf(object), call);
+    return await write();
   } catch (error) {
     if (!isConflict(error)) throw error;
     await store.write(keyOf(object), () => read(object.metadata));

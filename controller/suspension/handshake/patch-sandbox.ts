@@ -10,7 +10,11 @@ interface SandboxWrites {
   readonly sandboxes: OwnWrites<Sandbox>;
 }
 
-/** Whether the write was made. After a conflict, the other writer's result is in view. */
+/**
+ * Whether the write was made. After a conflict, the other writer's result is in view.
+ *
+ * @throws NotKept when the API server accepts it and does not keep it, or what `KubeClient` throws.
+ */
 export async function patchSandbox(
   sandbox: Stored<Sandbox>,
   body: SandboxPatch,
@@ -20,7 +24,7 @@ export async function patchSandbox(
   const { namespace, name } = sandbox.metadata;
   const key = keyOf(sandbox);
   try {
-    await sandboxes.write(key, () =>
+    await sandboxes.patch(sandbox, body, () =>
       client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal),
     );
     return true;

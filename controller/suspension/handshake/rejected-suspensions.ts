@@ -2,7 +2,7 @@ import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { annotationBytes } from "../../../api/rules/annotation-limit.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../../api/rules/keys.ts";
-import type { ApiError } from "../../../kube/client/errors.ts";
+import { type ApiError, NotKept } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -46,7 +46,10 @@ export class RejectedSuspensions {
     const { uid } = sandbox.metadata;
     const count = (this.#rejections.get(uid)?.count ?? 0) + 1;
     const untilMs = this.#clock.ticksMs() + backoffDelayMs(count, rejectionBackoff);
-    const message = `The API server rejects the annotation that this suspension needs: ${err.message}`;
+    const message =
+      err instanceof NotKept
+        ? `This suspension needs what is not kept: ${err.message}`
+        : `The API server rejects the annotation that this suspension needs: ${err.message}`;
     this.#rejections.set(uid, { message, untilMs, count, bytes: bytesOf(sandbox) });
     const key = keyOf(sandbox);
     if (this.#mayLog.asks(key)) this.#log.warn({ err, key }, "could not suspend an idle sandbox; retrying later");
@@ -72,11 +75,13 @@ export class RejectedSuspensions {
 }
 
 /** A manual suspension waits without a limit: a Pod without a seal might be deleted while a request is sent to it. */
-export const rejectedSeal = (cause: ApiError): Error =>
-  new Error(
-    `The API server rejects the annotation that seals the Pod, so the Pod stays. Remove annotations of this sandbox, or resume it: ${cause.message}`,
-    { cause },
-  );
+export function rejectedSeal(cause: ApiError): Error {
+  const why =
+    cause instanceof NotKept
+      ? "The annotation that seals the Pod is not kept, so the Pod stays. Correct the admission policy or webhook, or resume this sandbox"
+      : "The API server rejects the annotation that seals the Pod, so the Pod stays. Remove annotations of this sandbox, or resume it";
+  return new Error(`${why}: ${cause.message}`, { cause });
+}
 
 /** Without those of a suspension, which go when it is cancelled. */
 function bytesOf({ metadata }: Stored<Sandbox>): number {

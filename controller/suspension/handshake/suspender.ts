@@ -290,7 +290,11 @@ export class Suspender implements Disposable {
       if (!isRejected(error)) throw error;
       if (!endsWithoutSeal(sandbox, step.cause)) throw rejectedSeal(error);
       if (sandboxes.get(keyOf(sandbox))?.metadata.uid === sandbox.metadata.uid) rejections.add(sandbox, error);
-      await this.#write(seen, { do: "writeRunning", why: "the API server rejects the annotation of its seal" }, signal);
+      await this.#write(
+        seen,
+        { do: "writeRunning", why: "the API server does not accept or keep the annotation of its seal" },
+        signal,
+      );
     }
   }
 }

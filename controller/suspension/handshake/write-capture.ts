@@ -37,7 +37,7 @@ export async function writeCapture(
       : { metadata: { resourceVersion, annotations: { [givenUpAnnotation]: step.why } } };
   const show = (call: () => Promise<Stored<MemoryImage>>) => images?.write(keyOf(image), call);
   try {
-    await show(() => client.patch(memoryImageType, at, { type: "merge", body }, {}, signal));
+    await images?.patch(image, body, () => client.patch(memoryImageType, at, { type: "merge", body }, {}, signal));
   } catch (error) {
     if (isNotFound(error)) return images?.delete(image, async () => {});
     if (!isConflict(error)) throw error;

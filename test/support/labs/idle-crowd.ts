@@ -8,6 +8,7 @@ import { SuspendIdle } from "../../../controller/idle/suspend-idle.ts";
 import { OwnWrites } from "../../../controller/own-writes.ts";
 import { KnownActivators } from "../../../controller/suspension/activators/activators.ts";
 import { FencedPods } from "../../../controller/suspension/handshake/fenced-pods.ts";
+import type { SandboxPatch } from "../../../controller/suspension/handshake/patches.ts";
 import { RejectedSuspensions } from "../../../controller/suspension/handshake/rejected-suspensions.ts";
 import { SuspensionMetrics } from "../../../controller/suspension/suspension-metrics.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
@@ -55,12 +56,18 @@ export function aCrowd({
     const sandbox = aSandbox({ autoSuspension }, metadata, { lastActivityTime: creationTimestamp, nextSuspensionTime });
     sandboxes.set(keyFor("lab", metadata.name), change(sandbox));
   }
-  const client = interceptCalls(refusingClient, async ({ name }) => {
+  const client = interceptCalls(refusingClient, async ({ name, body }) => {
     if (state.apiIsAway) throw new ApiUnreachable("refused");
     const sandbox = sandboxes.get(keyFor("lab", name));
     if (!sandbox) throw new Error(`there is no ${name}`);
     asleepAtMs.push(clock.ticksMs());
-    const asleep: Stored<Sandbox> = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" } };
+    const { annotations } = (body as SandboxPatch).metadata;
+    const written = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null));
+    const asleep: Stored<Sandbox> = {
+      ...sandbox,
+      metadata: { ...sandbox.metadata, annotations: written as Readonly<Record<string, string>> },
+      spec: { ...sandbox.spec, operatingMode: "Suspended" },
+    };
     sandboxes.set(keyFor("lab", name), asleep);
     return asleep;
   });
