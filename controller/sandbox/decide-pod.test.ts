@@ -6,11 +6,13 @@ import {
   adoptableLabel,
   memoryImageAnnotation,
   podNameAnnotation,
+  sealedPodAnnotation,
   signatureAnnotation,
   signingGate,
   usedByAnnotation,
   withdrawnAnnotation,
 } from "../../api/rules/keys.ts";
+import { formatSeal } from "../../api/rules/suspension.ts";
 import {
   aPodOf,
   aSandbox,
@@ -26,7 +28,7 @@ import { anObservation } from "../../test/support/builders/observed.ts";
 import { runHashOf } from "../suspension/hibernation/run-hash.ts";
 import type { Action } from "./actions.ts";
 import { decide } from "./decide.ts";
-import { decidePod } from "./decide-pod.ts";
+import { decidePod, mayCreatePod } from "./decide-pod.ts";
 import type { Observed } from "./observed.ts";
 
 const recorded = (name: string) => ({ annotations: { [podNameAnnotation]: name } });
@@ -407,5 +409,17 @@ describe("a Pod that goes on from memory", () => {
     expect(steps(40_000, lacking)).toMatchObject(replaced("ContainerImageMissing"));
     stays(899_999, bound);
     expect(steps(900_000, bound)).toMatchObject(replaced("NotStarted"));
+  });
+});
+
+describe("a Pod that may have to be created", () => {
+  const seal = formatSeal({ podName: "nova", podUid: "p", cause: "Person", at: noon });
+  const cases: Readonly<Record<string, readonly [Partial<SandboxSpec>, Partial<ObjectMeta>, boolean]>> = {
+    "for one that runs": [{}, {}, true],
+    "not for a suspended one": [{ operatingMode: "Suspended" }, {}, false],
+    "not for one with a sealed Pod": [{}, { annotations: { [sealedPodAnnotation]: seal } }, false],
+  };
+  it.each(Object.entries(cases))("is there %s", (_which, [spec, metadata, expected]) => {
+    expect(mayCreatePod(anObservation({ sandbox: aSandbox(spec, metadata) }))).toBe(expected);
   });
 });

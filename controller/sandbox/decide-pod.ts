@@ -33,6 +33,10 @@ const longestWriteBehindMs = 1_000;
 export const severalPods = (count: number): string =>
   `multiple Pods (${count}) are controlled by this Sandbox; refusing to choose or create a Pod`;
 
+/** Whether a Pod may have to be created: it runs and has none, by name or control. */
+export const mayCreatePod = (seen: Pick<Observed, "sandbox" | "pods" | "moreOwnPods">): boolean =>
+  mayHaveNextPod(seen.sandbox) && findPod(seen).found === "none";
+
 /** What to do about the Pod of a sandbox that has not expired. */
 export function decidePod(observed: Observed): PodDecision {
   const decision = decideFound(observed);

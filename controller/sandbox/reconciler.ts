@@ -19,9 +19,9 @@ import type { Failure } from "./actions.ts";
 import { type Applied, apply } from "./apply/apply.ts";
 import type { SandboxWriters } from "./apply/sandbox-writers.ts";
 import { type Decision, decide } from "./decide.ts";
+import { mayCreatePod } from "./decide-pod.ts";
 import { eventsOf, type StatusTransition } from "./events.ts";
 import { isExpired } from "./expiry.ts";
-import { findPod } from "./find-pod.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
@@ -162,7 +162,7 @@ export class SandboxReconciler {
     if (!seen) return undefined;
     const suspending = suspender.isPending(seen, standing);
     const writeBehind = { windowMs: writeBehindWindowMs, waitedMs: this.#metadata.waitedMs(key) };
-    const policyGap = findPod(seen).found === "none" ? policyGate?.gapOf(seen.sandbox) : undefined;
+    const policyGap = mayCreatePod(seen) ? policyGate?.gapOf(seen.sandbox) : undefined;
     return { ...seen, now, writeBehind, hasActivators, policyGap, suspending };
   }
 

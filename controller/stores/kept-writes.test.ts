@@ -4,7 +4,9 @@ import { NotKept } from "../../kube/client/errors.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { KeptWrites } from "./kept-writes.ts";
 
-const seen: Stored<KubeObject> = { metadata: { namespace: "lab", name: "nova", uid: "u", resourceVersion: "1" } };
+const seen: Stored<KubeObject> = {
+  metadata: { namespace: "lab", name: "nova", uid: "u", resourceVersion: "1", creationTimestamp: "" },
+};
 const answer = (metadata: object, more: object = {}) => ({ ...more, metadata: { ...seen.metadata, ...metadata } });
 
 function aStore() {

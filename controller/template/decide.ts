@@ -64,8 +64,8 @@ export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAct
     return (owned || inherited) && !policy.metadata.deletionTimestamp ? { do: "deletePolicy", policy } : undefined;
   }
   if (!owned && !inherited) return refusal(policy);
+  if (owned && sameSpec(template, policy)) return undefined;
   const spec = networkPolicySpec(template);
-  if (owned && semanticallyEqual(withProtocols(policy.spec), withProtocols(spec))) return undefined;
   if (owned) return { do: "replacePolicy", policy: { ...policy, spec } };
   const references = [controllerReference(sandboxTemplateType, template), ...ofOthers(policy)];
   const ownerReferences = [...references, ...(policy.metadata.ownerReferences ?? []).filter(isUserReference)];
@@ -74,6 +74,20 @@ export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAct
     do: "replacePolicy",
     policy: { ...policy, metadata: { ...policy.metadata, annotations, ownerReferences }, spec },
   };
+}
+
+/** By template and policy, as they are in the stores: a changed one is another object. */
+const compared = new WeakMap<Stored<SandboxTemplate>, WeakMap<Stored<NetworkPolicy>, boolean>>();
+
+/** Each Pod that is to start asks this, and a policy may have tens of thousands of peers. So each pair is compared once. */
+function sameSpec(template: Stored<SandboxTemplate>, policy: Stored<NetworkPolicy>): boolean {
+  const withThis = compared.get(template) ?? new WeakMap<Stored<NetworkPolicy>, boolean>();
+  compared.set(template, withThis);
+  const known = withThis.get(policy);
+  if (known !== undefined) return known;
+  const same = semanticallyEqual(withProtocols(policy.spec), withProtocols(networkPolicySpec(template)));
+  withThis.set(policy, same);
+  return same;
 }
 
 /** Whether the answer to the write of a policy shows it. Other clients may have added owners. */

@@ -185,7 +185,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     ActivatorUnreachable:
       "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
     AnnotationRejected:
-      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations have no room left. The controller tries again after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
+      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations have no room left, or an admission policy or webhook takes it out of the write. The controller tries again after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
     MemoryNotKept:
       "It has suspensionStrategy.onFailure StayAwake, and its memory cannot be kept; the message names all reasons. A manual suspension is carried out all the same.",
   },
