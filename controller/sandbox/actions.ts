@@ -39,6 +39,13 @@ export type Action =
 /** What may fail: an action, or the handshake that removes the Pod, which precedes all actions. */
 export type Attempt = Action | { readonly do: "suspend" };
 
+/**
+ * The number of writes in one pass to children of which a sandbox may have any number: volume claims, and Pods that it
+ * loses. A tenant can ask for a thousand, and a pass occupies a worker. More are written in the next pass, after those of
+ * other sandboxes.
+ */
+export const writesToManyMax = 10;
+
 const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   createClaim: "claims",
   adoptClaim: "claims",

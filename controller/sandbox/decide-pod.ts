@@ -20,6 +20,7 @@ import { type FoundPod, findPod, ownedPods, recordedPodName } from "./find-pod.t
 import { makePod } from "./make-pod.ts";
 import type { Observed, WriteBehind } from "./observed.ts";
 import { podMetadataPatch } from "./pod-metadata.ts";
+import { hasTooManyClaims } from "./volumes/make-volume-claim.ts";
 
 export interface PodDecision {
   readonly actions: readonly Action[];
@@ -100,6 +101,8 @@ function run(observed: Observed, found: OnePod): PodDecision {
 }
 
 function create(observed: Observed): readonly Action[] {
+  // The refusal of its claims says why it gets no Pod.
+  if (hasTooManyClaims(observed.sandbox)) return recordName(observed, undefined);
   const { pod, from, unusable } = nextPodOf(observed.sandbox, makePod(observed.sandbox), observed.memory);
   const { name = "" } = pod.metadata;
   // A wrong Pod name is removed first, so that it does not stay if the new Pod cannot be created. If the name is right,

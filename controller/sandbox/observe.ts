@@ -12,7 +12,7 @@ import { preflight } from "../suspension/hibernation/preflight.ts";
 import { isToHibernate } from "../suspension/hibernation/strategy.ts";
 import { findPod, recordedPodName } from "./find-pod.ts";
 import type { Observed } from "./observed.ts";
-import { claimName } from "./volumes/make-volume-claim.ts";
+import { claimNames } from "./volumes/make-volume-claim.ts";
 
 /** The stores that a sandbox and its children are read from. */
 export interface SandboxViews {
@@ -103,7 +103,8 @@ function podsOf(
 }
 
 function claimsOf(sandbox: Stored<Sandbox>, views: SandboxViews): Observed["claims"] {
-  const names = (sandbox.spec.volumeClaimTemplates ?? []).map((template) => claimName(template, sandbox));
-  const claims = names.flatMap((name) => views.claims.get(keyFor(sandbox.metadata.namespace, name)) ?? []);
+  const claims = claimNames(sandbox).flatMap(
+    (name) => views.claims.get(keyFor(sandbox.metadata.namespace, name)) ?? [],
+  );
   return new Map(claims.map((claim) => [claim.metadata.name, claim]));
 }

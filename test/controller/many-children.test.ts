@@ -42,6 +42,16 @@ it("a sandbox with many volume claims lets others pass, gets all of them, and th
   expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
 });
 
+it("a sandbox with more than 1,000 volume claims gets none and no Pod, and its status says so", async () => {
+  await using lab = await openSandboxLab();
+  await lab.create({ volumeClaimTemplates: volumes(1_001) });
+  const ready = await lab.untilCondition("Ready", { status: "False", reason: "InvalidConfiguration" });
+  expect(JSON.stringify(ready)).toContain("has 1001 volumeClaimTemplates, and may have at most 1000");
+  await lab.untilQuiet();
+  const creations = lab.client.calls.filter(({ verb, kind }) => verb === "create" && kind !== "Event");
+  expect(creations).toEqual([]);
+});
+
 it("an expired sandbox with many Pods lets others pass, and loses all of them before it says so", async () => {
   await using lab = await openSandboxLab({ flags: ["--sandbox-concurrent-workers=1"], kubelet: false });
   const nova = await lab.create({ service: true, podTemplate: { spec: { containers } } });

@@ -6,7 +6,16 @@ import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { podNameAnnotation } from "../../../api/rules/keys.ts";
 import { isInvalid } from "../../../kube/client/errors.ts";
 import type { Creations } from "../../stores/creations.ts";
-import { type Action, createdBy, type Failure, failedIn, partOf, type Retry, startsPod } from "../actions.ts";
+import {
+  type Action,
+  createdBy,
+  type Failure,
+  failedIn,
+  partOf,
+  type Retry,
+  startsPod,
+  writesToManyMax,
+} from "../actions.ts";
 import type { PassTrace } from "../pass-trace.ts";
 import { writerOf } from "./child-writer.ts";
 import { createPod, GivenUp, giveUpPatch, usedPatch } from "./create-pod.ts";
@@ -28,12 +37,6 @@ export interface Applied {
   readonly createInMs: number | undefined;
 }
 
-/**
- * The number of writes in one pass to children of which a sandbox may have any number: volume claims, and Pods that it
- * loses. A tenant can ask for a thousand, and a pass occupies a worker. More are written in the next pass, after those of
- * other sandboxes.
- */
-const writesToManyMax = 10;
 const toMany: ReadonlySet<Action["do"]> = new Set(["createClaim", "adoptClaim", "deletePod"]);
 
 /**

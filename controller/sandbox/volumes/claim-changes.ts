@@ -5,19 +5,15 @@ import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
 import { standingOf } from "../../ownership.ts";
 import type { Source } from "../../start-kind.ts";
-import { claimName } from "./make-volume-claim.ts";
+import { claimNames } from "./make-volume-claim.ts";
 
 /**
  * Sandboxes by namespace and name of their volume claims, as an index of their informer. By name, for a claim that
  * keeps a Pod from its start may have another owner, or none.
  */
 export const volumeClaimIndexes = {
-  volumeClaim: (sandbox: Stored<Sandbox>): readonly string[] => {
-    const { metadata, spec } = sandbox;
-    return (spec.volumeClaimTemplates ?? []).map((template) =>
-      keyFor(metadata.namespace, claimName(template, sandbox)),
-    );
-  },
+  volumeClaim: (sandbox: Stored<Sandbox>): readonly string[] =>
+    claimNames(sandbox).map((name) => keyFor(sandbox.metadata.namespace, name)),
 };
 
 /**

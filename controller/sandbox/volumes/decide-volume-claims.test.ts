@@ -14,6 +14,7 @@ import { anObservation } from "../../../test/support/builders/observed.ts";
 import { partOf } from "../actions.ts";
 import { decide } from "../decide.ts";
 import type { Observed } from "../observed.ts";
+import { volumeClaimIndexes } from "./claim-changes.ts";
 import { decideVolumeClaims } from "./decide-volume-claims.ts";
 
 const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
@@ -88,5 +89,32 @@ describe("the PersistentVolumeClaim of a Sandbox", () => {
 
   it("is not an object that was not given to the Sandbox", () => {
     expect(act({ ownerReferences: [], labels: {} })).toMatchObject([{ do: "refuse", part: "claims" }]);
+  });
+});
+
+describe("the PersistentVolumeClaims of a Sandbox with many", () => {
+  const many = (count: number) =>
+    aSandbox({
+      volumeClaimTemplates: Array.from({ length: count }, (_, at) => ({ metadata: { name: `d${at}` }, spec })),
+    });
+
+  it("are decided as far as a pass writes them, and one more, which keeps the Pod from starting", () => {
+    const actions = decideVolumeClaims(anObservation({ sandbox: many(1_000) }), true);
+    expect(actions.map((action) => action.do)).toEqual(Array.from({ length: 11 }, () => "createClaim"));
+    const nine = new Map(
+      Array.from({ length: 991 }, (_, at) => [`d${at}-nova`, aClaimOf(many(1), { name: `d${at}-nova` })]),
+    );
+    expect(decideVolumeClaims(anObservation({ sandbox: many(1_000), claims: nine }), true)).toHaveLength(9);
+  });
+
+  it("are refused until the Sandbox changes when there are more than 1,000, and so is its Pod", () => {
+    const { actions } = decide(anObservation({ sandbox: many(1_001) }));
+    const why = "the Sandbox has 1001 volumeClaimTemplates, and may have at most 1000";
+    expect(actions).toEqual([{ do: "refuse", part: "claims", why, untilChanged: true }]);
+  });
+
+  it("are in no index when there are more than 1,000", () => {
+    expect(volumeClaimIndexes.volumeClaim(many(1_000))).toHaveLength(1_000);
+    expect(volumeClaimIndexes.volumeClaim(many(1_001))).toEqual([]);
   });
 });

@@ -5,6 +5,18 @@ import { volumeClaimName } from "../../../api/rules/names.ts";
 import { controllerReference } from "../../ownership.ts";
 import { trackingLabels } from "../pod-metadata.ts";
 
+/** Far beyond what a node can mount. A sandbox with more gets no volume claims and no Pod: each pass would look at all of them. */
+export const volumeClaimsMax = 1_000;
+
+export const hasTooManyClaims = ({ spec }: Sandbox): boolean =>
+  (spec.volumeClaimTemplates ?? []).length > volumeClaimsMax;
+
+/** The names of its volume claims; none if there are too many. */
+export const claimNames = (sandbox: Stored<Sandbox>): readonly string[] =>
+  hasTooManyClaims(sandbox)
+    ? []
+    : (sandbox.spec.volumeClaimTemplates ?? []).map((template) => claimName(template, sandbox));
+
 export const claimName = (template: VolumeClaimTemplate, sandbox: Stored<Sandbox>): string =>
   volumeClaimName(template.metadata?.name ?? "", sandbox.metadata.name);
 
