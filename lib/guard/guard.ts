@@ -61,25 +61,46 @@ export function reportUnexpected(where: GuardedPlace, error: unknown): void {
  * the connection, request or key of the work. Nothing else is affected.
  */
 export function runGuarded(where: GuardedPlace, work: () => unknown, onFailure?: (error: unknown) => void): void {
-  const failed = (error: unknown) => {
-    reportUnexpected(where, error);
-    if (onFailure) runGuarded(where, () => onFailure(error));
-  };
   try {
     const result = work();
-    if (result instanceof Promise) result.catch(failed);
+    if (result instanceof Promise) watchPromise(where, result, onFailure);
   } catch (error) {
-    failed(error);
+    failed(where, error, onFailure);
   }
 }
 
-/** Wraps an event handler or callback with `runGuarded`. `onFailure` gets the handler's arguments. */
+type OnFailure = ((error: unknown) => void) | undefined;
+
+function watchPromise(where: GuardedPlace, result: Promise<unknown>, onFailure: OnFailure): void {
+  result.catch((error) => failed(where, error, onFailure));
+}
+
+function failed(where: GuardedPlace, error: unknown, onFailure: OnFailure): void {
+  reportUnexpected(where, error);
+  if (onFailure) runGuarded(where, () => onFailure(error));
+}
+
+/**
+ * Wraps an event handler or callback as `runGuarded` does. `onFailure` gets the handler's arguments. It calls the handler itself: events
+ * are frequent, and a function for each would be garbage.
+ */
 export function guarded<A extends readonly unknown[]>(
   where: GuardedPlace,
   handler: (...args: A) => unknown,
   onFailure?: (...args: A) => void,
 ): (...args: A) => void {
-  return (...args) => runGuarded(where, () => handler(...args), onFailure && (() => onFailure(...args)));
+  return (...args) => {
+    try {
+      const result = handler(...args);
+      if (result instanceof Promise) watchPromise(where, result, boundTo(args, onFailure));
+    } catch (error) {
+      failed(where, error, boundTo(args, onFailure));
+    }
+  };
+}
+
+function boundTo<A extends readonly unknown[]>(args: A, onFailure: ((...args: A) => void) | undefined): OnFailure {
+  return onFailure && (() => onFailure(...args));
 }
 
 function rethrowOutside(error: unknown): void {
