@@ -1,4 +1,4 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2Stream, type ServerHttp2Stream } from "node:http2";
 import { guarded, runGuarded } from "../../lib/guard/guard.ts";
 import { type StallWatch, watchOf } from "../pod-connections/stall-watch.ts";
 import type { Sweep, Watched } from "../sweep.ts";
@@ -27,8 +27,8 @@ export function closeOnceEnded(stream: ServerHttp2Stream, limit: CloseLimit): vo
     );
 }
 
-/** Whether the client was sent the end of the response. */
-export const isEnded = (stream: ServerHttp2Stream): boolean => stream.state.localClose === 1;
+/** Whether the other side was sent the end of what we write. */
+export const isEnded = (stream: Http2Stream): boolean => stream.state.localClose === 1;
 
 /** Node sends the end within so many turns of the event loop, trailers included, if nothing holds it up. */
 const turnsMax = 4;

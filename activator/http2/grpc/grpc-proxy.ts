@@ -9,6 +9,8 @@ import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
+import { cancelStream } from "../cancel-stream.ts";
+import { isEnded } from "../close-once-ended.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
 import { StreamWriter } from "../front/stream-writer.ts";
 import type { Http2ProxyOptions } from "../proxy/create-http2-proxy.ts";
@@ -49,8 +51,6 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   #phase: Phase = "sending";
   #listener: OpenListener | undefined;
   readonly #trailers: HeaderPair[] = [];
-  /** Resets the stream with CANCEL. */
-  readonly #cancel = new AbortController();
   #isUploaded = false;
   /** The client sent the last message. */
   #isUnanswered = false;
@@ -116,7 +116,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   #open(session: PodSession, leftMs: number): ClientHttp2Stream | undefined {
     const fields = callFields(this.#client, this.#how, { pod: this.#upstream.target, leftMs });
     try {
-      return session.begin(fields, this.#cancel.signal);
+      return session.begin(fields);
     } catch {
       return undefined; // the connection has just ended
     }
@@ -281,7 +281,10 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#listener?.sandboxEnded();
     this.#options.sweep.remove(this);
     this.#wait?.[Symbol.dispose]();
-    if (this.#stream && !this.#stream.closed) this.#cancel.abort(); // Node's `close` may end the stream before it resets it
+    const stream = this.#stream;
+    if (!stream || stream.closed) return;
+    // If both sides have ended, Node has yet to tell that it is closed.
+    if (!this.#response?.hasEnded || !isEnded(stream)) cancelStream(stream);
   }
 
   #fail(cause: ActivatorError | ClientGone): void {

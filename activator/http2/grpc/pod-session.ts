@@ -125,12 +125,12 @@ export class PodSession implements Watched {
   }
 
   /**
-   * Begins a call, with names and values in turn. The signal resets it. Call `over` once its stream is closed.
+   * Begins a call, with names and values in turn. Call `over` once its stream is closed.
    *
    * @throws Error if the connection takes no further call.
    */
-  begin(fields: readonly string[], signal: AbortSignal): ClientHttp2Stream {
-    const stream = this.#session.request(fields, { endStream: false, signal });
+  begin(fields: readonly string[]): ClientHttp2Stream {
+    const stream = this.#session.request(fields, { endStream: false });
     this.#calls += 1;
     this.#restedAt = undefined;
     freeLast(this.#native, stream);

@@ -9,6 +9,7 @@ import { openProxyPath } from "../../../test/support/proxy-path.ts";
 import { dial } from "../../connect/dial.ts";
 import { idleLimits } from "../../pod-connections/idle-limits.ts";
 import { Sweep } from "../../sweep.ts";
+import { cancelStream } from "../cancel-stream.ts";
 import type { PodSession } from "./pod-session.ts";
 import { PodSessions } from "./pod-sessions.ts";
 
@@ -26,14 +27,13 @@ async function openSessions(port: number, limits = idleLimits(20)) {
       sessions.sessionFor({ target: to, socket }, resolve);
     });
     if (!session) throw new Error("the connection was closed");
-    const stop = new AbortController();
     const fields = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/test.Echo/Both"];
-    const stream = session.begin([...fields, "content-type", "application/grpc"], stop.signal).on("error", () => {});
+    const stream = session.begin([...fields, "content-type", "application/grpc"]).on("error", () => {});
     const closed = new Promise<void>((resolve) => stream.on("close", resolve));
     return {
       session,
       async end() {
-        stop.abort();
+        cancelStream(stream);
         await closed;
         session.over();
       },

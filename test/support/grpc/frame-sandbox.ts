@@ -43,6 +43,10 @@ export interface FrameSandbox extends AsyncDisposable {
   readonly port: number;
   /** The number of calls that have begun. */
   readonly calls: number;
+  /** The number of calls whose request has ended with data. */
+  readonly ends: number;
+  /** The codes of the resets that have come. */
+  readonly resets: readonly number[];
   /** The number of connections that were opened. */
   readonly connections: number;
   /** The number of them that are open. */
@@ -59,10 +63,13 @@ export interface FrameSandbox extends AsyncDisposable {
 export async function openFrameSandbox(settings: Buffer | "later" = settingsOf()): Promise<FrameSandbox> {
   let last: Socket | undefined;
   const unused = new Set<Socket>();
-  let [calls, pings, connections] = [0, 0, 0];
+  let [calls, ends, pings, connections] = [0, 0, 0, 0];
   const answered = new Set<string>();
+  const resets: number[] = [];
   const see = (seen: SeenFrame) => {
     if (seen.type === frame.headers) calls += 1;
+    if (seen.type === frame.data && (seen.flags & flag.endStream) !== 0) ends += 1;
+    if (seen.type === frame.reset) resets.push(seen.payload.readUInt32BE());
     if (seen.type === frame.ping) answered.add(seen.payload.toString().trim());
   };
   const backend = await openBackend((socket) => {
@@ -89,8 +96,12 @@ export async function openFrameSandbox(settings: Buffer | "later" = settingsOf()
   });
   return {
     port: backend.port,
+    resets,
     get calls() {
       return calls;
+    },
+    get ends() {
+      return ends;
     },
     get connections() {
       return connections;
