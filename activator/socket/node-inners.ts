@@ -67,3 +67,15 @@ export function heldWrites(stream: object): number {
     return Number.POSITIVE_INFINITY;
   return typeof state.bufferedRequestCount === "number" ? state.bufferedRequestCount : Number.POSITIVE_INFINITY;
 }
+
+const closed = new Error("the stream is closed");
+
+/**
+ * Gives a destroyed stream without an error one for what may wait in it. Else Node makes one for each such stream, with its stack, even if
+ * nothing waits.
+ */
+export function spareErrors(stream: object): void {
+  if (!("_writableState" in stream)) return;
+  const state = stream._writableState;
+  if (typeof state === "object" && state !== null && "errored" in state) state.errored ??= closed;
+}

@@ -23,6 +23,7 @@ import {
   uint32,
 } from "../../../test/support/http2-frames.ts";
 import { openProxyPath } from "../../../test/support/proxy-path.ts";
+import { StreamWriter } from "./stream-writer.ts";
 
 const initialWindow = 4;
 const closed = settingsOf([initialWindow, 0]);
@@ -34,6 +35,32 @@ it("what waits for a stream has the limit of Node that the page of limits tells,
   const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const [[accepted], asked] = await Promise.all([once(server, "stream"), session.request().resume()]);
   expect([accepted.writableHighWaterMark, asked.writableHighWaterMark]).toEqual([65_536, 65_536]);
+  session.destroy();
+  server.close();
+});
+
+it("all streams that close before Node reports their last write share one error", async () => {
+  const errors = new Set<unknown>();
+  const server = createServer().on("stream", (stream) => {
+    const out = new StreamWriter(stream, () => {});
+    stream.on("error", (error) => errors.add(error));
+    const answer = () => {
+      stream.respond({ ":status": 200 });
+      out.write(Buffer.from("all of it"));
+      stream.end((...failed: unknown[]) => errors.add(failed[0])); // what waits for the end learns of the error
+    };
+    stream.resume().on("end", () => setImmediate(answer));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  for (let asked = 0; asked < 3; asked += 1) {
+    const stream = session.request();
+    expect((await stream.toArray()).toString()).toBe("all of it");
+    await once(stream, "close");
+  }
+  await eventually(() => errors.size > 0);
+  expect([...errors].map(String)).toEqual(["Error: the stream is closed"]);
   session.destroy();
   server.close();
 });

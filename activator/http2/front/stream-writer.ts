@@ -1,5 +1,6 @@
 import type { Http2Stream } from "node:http2";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
+import { spareErrors } from "../../socket/node-inners.ts";
 
 /** From this length on, in bytes, a piece goes on as it is. Shorter ones are joined: those of one turn, and while the stream is behind. */
 export const joinedBytesMax = 4_096;
@@ -81,6 +82,7 @@ export class StreamWriter {
   /** A write has ended. */
   #readyForMore(): void {
     const stream = this.#stream;
+    if (stream.destroyed) spareErrors(stream);
     if (!stream.writable) return void this.#gathered.take();
     const wasFull = this.#isFull;
     if (stream.writableLength === 0) this.#flush();
