@@ -44,7 +44,7 @@ class Closer implements Watched {
     this.#stream = stream;
     this.#stall = watchOf(idleMs, nowMs);
     sweep.add(this);
-    stream.once(
+    stream.on(
       "close",
       guarded("http-front", () => sweep.remove(this)),
     );

@@ -20,12 +20,17 @@ export class StreamReader {
     this.#pushEnd = () => void push.call(stream, null);
     stream._read = () => {};
     stream.push = (bytes: Buffer | null) => (bytes === null ? this.#ended() : take(bytes));
-    stream.once("end", () => setImmediate(() => this.#closeReset())); // after the read that is in progress
+    stream.on("end", () => setImmediate(() => this.#closeReset())); // after the read that is in progress
   }
 
   /** Whether the body has come to its own end, after "end". */
   get isWhole(): boolean {
     return this.#isWhole && !this.#stream.aborted;
+  }
+
+  /** Whether the peer has ended its side of the stream. */
+  get hasEnded(): boolean {
+    return this.#isEndReported && this.isWhole;
   }
 
   /** Lets the peer send more than its window. */

@@ -49,7 +49,7 @@ export class AnswerTail implements Watched {
     this.#idleMs = this.#limitMs(others);
     this.#stall.limit(this.#idleMs, this.#host.nowMs());
     this.#host.sweep.add(this);
-    this.#stream.once(
+    this.#stream.on(
       "close",
       guarded("http-front", () => {
         this.#host.sweep.remove(this);

@@ -138,14 +138,16 @@ export class ClientSession implements Watched {
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     dropOrigin(stream);
     this.#streams.add(stream);
-    stream.once(
-      "close",
-      guarded("http-front", () => this.#streamClosed(stream)),
-    );
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    if (!isEnded) freeLast(this.#native, stream); // only fields behind the first ones are at risk
+    const body = new StreamBody(stream, isEnded, this.#reported);
+    const [session, native] = [this.#native, nativeHandle(stream)];
+    const closed = () => {
+      if (!isEnded && !body.hasEnded) freeLast(session, native);
+      this.#streamClosed(stream);
+    };
+    stream.on("close", guarded("http-front", closed));
     this.#host.expected();
-    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded, this.#reported) }, bytes);
+    this.#turns.add({ stream, fields, isEnded, body }, bytes);
   }
 
   #open({ stream, fields, isEnded, body }: ArrivedStream): void {

@@ -1,7 +1,10 @@
+/** Sessions and streams have it in common. */
+let handleSymbol: symbol | undefined;
+
 /** The native part of a session or stream of Node. Undefined: another Node, or destroyed. */
 export function nativeHandle(owner: object): object | undefined {
-  const symbol = hiddenSymbol(owner, "kHandle");
-  const handle: unknown = symbol && Reflect.get(owner, symbol);
+  handleSymbol ??= hiddenSymbol(owner, "kHandle");
+  const handle: unknown = handleSymbol && Reflect.get(owner, handleSymbol);
   return typeof handle === "object" && handle !== null ? handle : undefined;
 }
 
@@ -9,13 +12,14 @@ export function nativeHandle(owner: object): object | undefined {
 const sessionsOfStreams = new FinalizationRegistry<object>(() => {});
 
 /**
- * Lets Node free a session only after this stream. Node (24.21 and 26.10) aborts the process if it frees the session first and the
- * stream has fields of a block that never ended: trailers that a client broke off, while a write of that stream had not
+ * Lets Node free a session only after this stream, by their native parts. Node (24.21 and 26.10) aborts the process if it frees the session
+ * first and the stream has fields of a block that never ended: trailers that a client broke off, while a write of that stream had not
  * finished. Then the stream is left to the garbage collector, which frees both in any order.
+ *
+ * Call it when the stream is closed, and keep both parts until then. A stream that the other side has ended has no such fields.
  */
-export function freeLast(session: object | undefined, stream: object): void {
-  const handle = nativeHandle(stream);
-  if (session && handle) sessionsOfStreams.register(handle, session);
+export function freeLast(session: object | undefined, stream: object | undefined): void {
+  if (session && stream) sessionsOfStreams.register(stream, session);
 }
 
 /** Node keeps these parts of a request's head with its stream, for pushes alone. */

@@ -85,6 +85,11 @@ export class StreamBody implements KeptBody {
     });
   }
 
+  /** Whether the client has ended its side of the stream, also if what it sent is malformed. */
+  get hasEnded(): boolean {
+    return this.#reader.hasEnded;
+  }
+
   /** Whether it arrived completely. */
   get complete(): boolean {
     return this.#complete;

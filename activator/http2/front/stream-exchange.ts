@@ -160,7 +160,7 @@ export class StreamExchange implements Incoming {
       this.#sendTrailers(trailers);
     };
     const abort = () => this.abort();
-    this.stream.once("wantTrailers", guarded("http-front", send, abort));
+    this.stream.on("wantTrailers", guarded("http-front", send, abort));
   }
 
   /** The response is its head alone, which says how a call of gRPC ended. */

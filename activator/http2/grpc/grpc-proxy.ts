@@ -100,7 +100,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   #begin(session: PodSession, leftMs: number): void {
     const client = this.#client;
-    const stream = this.#open(session, leftMs);
+    const stream = session.begin(callFields(client, this.#how, { pod: this.#upstream.target, leftMs }));
     if (!stream) return this.#fail(this.#error("ResponseLost"));
     this.#stream = stream;
     this.#response = new CallResponse(stream, this, session.counted, () => this.#fail(this.#error("Unexpected")));
@@ -113,30 +113,24 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#response.readOn();
   }
 
-  #open(session: PodSession, leftMs: number): ClientHttp2Stream | undefined {
-    const fields = callFields(this.#client, this.#how, { pod: this.#upstream.target, leftMs });
-    try {
-      return session.begin(fields);
-    } catch {
-      return undefined; // the connection has just ended
-    }
-  }
-
   #listen(stream: ClientHttp2Stream, session: PodSession): void {
     const fail = () => this.#fail(this.#error("Unexpected"));
     const on = (event: string, listener: (...args: never[]) => void) =>
       stream.on(event, guarded("pod-connection", listener, fail));
     stream.on("error", () => {}); // "close" follows
-    on("response", (_: unknown, flags: number, fields: readonly string[]) => this.#responded(flags, fields));
-    on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
-      this.#trailers.push(...forwardedFields(fields));
-    });
+    const onFields = (event: string, take: (flags: number, fields: readonly string[]) => void) =>
+      on(event, (_: unknown, flags: number, fields: readonly string[]) => {
+        session.headCounted(fields);
+        take(flags, fields);
+      });
+    onFields("response", (flags, fields) => this.#responded(flags, fields));
+    onFields("trailers", (_, fields) => void this.#trailers.push(...forwardedFields(fields)));
     this.#out = new StreamWriter(
       stream,
       guarded("pod-connection", () => this.#client.readOn(), fail),
     );
     on("close", () => {
-      session.over();
+      session.over(stream, this.#response?.hasEnded ?? false);
       this.#closed(stream.rstCode);
     });
   }

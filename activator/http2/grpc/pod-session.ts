@@ -44,12 +44,18 @@ export class PodSession implements Watched {
   readonly inPod = new Link<PodSession>(this);
   readonly #owner: SessionOwner;
   readonly #session: ClientHttp2Session;
+  /** The native part of the session. */
   readonly #native: object | undefined;
+  /** Those of the streams of its calls. */
+  readonly #nativeOf = new Map<ClientHttp2Stream, object | undefined>();
   readonly #share: ReadShare;
   #calls = 0;
   #isLeaving = false;
   #isFlooded = false;
   readonly #control = new ControlFrames({ atOnce: extraFramesAtOnce, perStep: extraFramesPerStep });
+  readonly #interim = guarded("pod-connection", (_: unknown, _flags: number, fields: readonly string[]) =>
+    this.#countExtraFrame(textLength(fields)),
+  );
   /** Undefined while it has calls. */
   #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
@@ -125,30 +131,36 @@ export class PodSession implements Watched {
   }
 
   /**
-   * Begins a call, with names and values in turn. Call `over` once its stream is closed.
-   *
-   * @throws Error if the connection takes no further call.
+   * Begins a call, with names and values in turn. Undefined: the connection has just ended. Call `headCounted` for the fields of its
+   * response and its trailers, and `over` once its stream is closed.
    */
-  begin(fields: readonly string[]): ClientHttp2Stream {
-    const stream = this.#session.request(fields, { endStream: false });
+  begin(fields: readonly string[]): ClientHttp2Stream | undefined {
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.#session.request(fields, { endStream: false });
+    } catch {
+      return undefined;
+    }
     this.#calls += 1;
     this.#restedAt = undefined;
-    freeLast(this.#native, stream);
-    const interim = (fields: readonly string[]) => this.#countExtraFrame(textLength(fields));
-    const other = (fields: readonly string[]) => this.#share.head(textLength(fields));
-    for (const event of ["headers", "response", "trailers"] as const) {
-      const count = event === "headers" ? interim : other;
-      const take = guarded("pod-connection", (_: unknown, _flags: number, fields: readonly string[]) => count(fields));
-      stream.on(event, take);
-    }
+    const keep = () => this.#nativeOf.set(stream, nativeHandle(stream));
+    if (stream.pending) stream.once("ready", keep);
+    else keep();
+    stream.on("headers", this.#interim);
     return stream;
   }
 
   /** A part of a response has arrived, of so many bytes. */
   readonly counted = (bytes: number): void => this.#share.counted(bytes);
 
-  /** A call has ended, and its stream is closed. */
-  over(): void {
+  /** The fields of a response have arrived, or its trailers. */
+  readonly headCounted = (fields: readonly string[]): void => this.#share.head(textLength(fields));
+
+  /** The stream of a call is closed. `hasEnded`: the sandbox had ended its response. */
+  over(stream: ClientHttp2Stream, hasEnded: boolean): void {
+    const native = this.#nativeOf.get(stream);
+    this.#nativeOf.delete(stream);
+    if (!hasEnded) freeLast(this.#native, native);
     this.#calls -= 1;
     this.unused();
   }

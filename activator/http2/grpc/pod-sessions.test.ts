@@ -28,14 +28,16 @@ async function openSessions(port: number, limits = idleLimits(20)) {
     });
     if (!session) throw new Error("the connection was closed");
     const fields = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/test.Echo/Both"];
-    const stream = session.begin([...fields, "content-type", "application/grpc"]).on("error", () => {});
+    const stream = session.begin([...fields, "content-type", "application/grpc"]);
+    if (!stream) throw new Error("no call began");
+    stream.on("error", () => {});
     const closed = new Promise<void>((resolve) => stream.on("close", resolve));
     return {
       session,
       async end() {
         cancelStream(stream);
         await closed;
-        session.over();
+        session.over(stream, false);
       },
     };
   };
