@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
-import { nodeFlags } from "../../test/programs/node-flags.ts";
+import { nodeFlagsOf } from "../../test/programs/node-flags.ts";
 import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
 import { ports } from "./ports.ts";
 
@@ -81,8 +81,9 @@ function startActivator({ directory, api, held, http2 }: ConnectDeps, tree: stri
     ...(held === undefined ? [] : heldLimits.map((flag) => `${flag}=${held}`)),
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];
-  const program = join(tree, "activator", "main.ts");
-  return startNode(directory, { program, flags, options: nodeFlags, core: cores.proxy, port: ports.ops });
+  const main = "activator/main.ts";
+  const program = join(tree, main);
+  return startNode(directory, { program, flags, options: nodeFlagsOf(main), core: cores.proxy, port: ports.ops });
 }
 
 /** The core of a process, and the port that it opens once it has started. */

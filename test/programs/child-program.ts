@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { systemClock } from "../../lib/time/clock.ts";
-import { nodeFlags } from "./node-flags.ts";
+import { nodeFlagsOf } from "./node-flags.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const linesKept = 30;
@@ -25,7 +25,9 @@ export class ChildProgram implements AsyncDisposable {
   /** `main` is a `.ts` path in this repository, or the path of an executable. `hear` is called with each line of the log. */
   constructor(main: string, flags: readonly string[], hear: (line: string) => void = () => {}) {
     this.#main = main;
-    const [program, args] = main.endsWith(".ts") ? [process.execPath, [...nodeFlags, join(root, main)]] : [main, []];
+    const [program, args] = main.endsWith(".ts")
+      ? [process.execPath, [...nodeFlagsOf(main), join(root, main)]]
+      : [main, []];
     this.#process = spawn(program, [...args, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
     // Not before all of its output was read.
     this.exited = once(this.#process, "close").then(() => {});

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { nodeFlags } from "./node-flags.ts";
+import { nodeFlagsOf } from "./node-flags.ts";
 
 const read = (file: string) => readFileSync(join(import.meta.dirname, "..", "..", file), "utf8");
 
 it.each(["controller", "activator"])("are the same for the %s in its image and with npm run", (program) => {
-  const command = (main: string) => ["node", ...nodeFlags, `${program}/${main}`];
+  const command = (main: string) => ["node", ...nodeFlagsOf(`${program}/${main}`), `${program}/${main}`];
   const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(read(`Dockerfile.${program}`)) ?? [];
   expect(JSON.parse(entryPoint)).toEqual(command("main.js"));
   expect(JSON.parse(read("package.json")).scripts[program]).toBe(

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { nodeFlags } from "../../../programs/node-flags.ts";
+import { nodeFlagsOf } from "../../../programs/node-flags.ts";
 
 const repository = join(import.meta.dirname, "..", "..", "..", "..");
 
@@ -26,7 +26,7 @@ export interface ProgramHere extends AsyncDisposable {
 /** One of the programs on this machine, with a kubeconfig of the cluster. */
 export function startHere(program: keyof typeof programs, ...flags: readonly string[]): ProgramHere {
   const [main, ...always] = programs[program];
-  const child = spawn(process.execPath, [...nodeFlags, join(repository, main), ...always, ...flags], {
+  const child = spawn(process.execPath, [...nodeFlagsOf(main), join(repository, main), ...always, ...flags], {
     env: { ...process.env },
   });
   let said = "";
