@@ -16,7 +16,7 @@ export interface ServiceRoute {
 }
 
 /** Of one Service. Each takes a listener of this machine. */
-export const portsMax = 100;
+const portsMax = 100;
 
 /**
  * The routes of a Service and its slices: TCP ports of an IPv4 address, each with its ready targets. A port without
