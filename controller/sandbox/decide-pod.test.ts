@@ -336,7 +336,7 @@ describe("a Pod that goes on from memory", () => {
     expect(actions).toMatchObject([{ do: "deletePod", pod: gated, asSeen: true }]);
   });
 
-  it("frees the image that was promised to it while it has its gate, once no signature fits it, and is deleted then", () => {
+  it("frees the image that was promised to it once no signature fits it, and is deleted then", () => {
     const spec = { containers: [], schedulingGates: [{ name: signingGate }] };
     const gated = (annotations = {}) => ({ ...aPodOf(asleep, { uid: "pod-2", annotations }), spec });
     const promised = { annotations: { [usedByAnnotation]: "pod-2" } };

@@ -202,7 +202,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
   EphemeralVolumes:
     "The Pod has volumes that end with it (emptyDir, ephemeral, csi or gitRepo). The next Pod gets new ones, so the memory would not fit to the files.",
   UnknownVolumes:
-    "The Pod has volumes of other kinds than persistentVolumeClaim, hostPath, configMap, secret, projected and downwardAPI, such as image. Nobody knows whether the next Pod has the same files.",
+    "The Pod has volumes of other kinds than persistentVolumeClaim, hostPath, configMap, secret, projected and downwardAPI, such as the files of a container image. Nobody knows whether the next Pod has the same files.",
   PodAddress:
     "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
   PodIdentity:

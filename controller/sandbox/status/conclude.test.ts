@@ -189,7 +189,7 @@ describe("the status of an expired Sandbox", () => {
   });
 });
 
-it("a Pod that waits for its memory is looked at again when the wait is over, until its sandbox is suspended", () => {
+it("a Pod that waits for its memory is looked at again when the wait is over", () => {
   const annotations = { [memoryImageAnnotation]: "pod-pod-1" };
   const state = { waiting: { reason: "ErrImagePull" } };
   const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];

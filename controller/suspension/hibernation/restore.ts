@@ -158,16 +158,16 @@ function onlyOn(nodeName: string, spec: PodSpec): object {
 }
 
 /** How long a Pod that is to be restored stays after the scheduler has said that its node does not take it. */
-export const scheduleLimitMs = 1_000;
+const scheduleLimitMs = 1_000;
 
 /** How long it stays while no scheduler says anything. The Pod without the memory would wait for the same scheduler. */
-export const silenceLimitMs = 300_000;
+const silenceLimitMs = 300_000;
 
 /**
  * How long its node has to start its first container. A node has 10 minutes to mount the disk of its store, and the shim 5 minutes for an
  * image that it cannot read; what lasts longer does not end by itself, such as a store that is full or read-only.
  */
-export const startLimitMs = 900_000;
+const startLimitMs = 900_000;
 
 /** A wait that has an end: then the memory is given up, and the Pod is replaced. */
 export interface RestoreWait {
