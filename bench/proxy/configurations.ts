@@ -63,6 +63,9 @@ http {
   server {
     listen 127.0.0.1:${ports.proxy} backlog=4096;
     listen 127.0.0.1:${ports.proxyHttp2} http2 backlog=4096;
+    listen 127.0.0.1:${ports.proxyTls} ssl http2 backlog=4096;
+    ssl_certificate ${directory}/tls.crt;
+    ssl_certificate_key ${directory}/tls.key;
     location / { proxy_pass http://$named; }
     location /up { proxy_pass http://streams; }
     location /chunked { proxy_pass http://streams; }
@@ -81,7 +84,7 @@ http {
  * haproxy: one thread, reused connections without a limit, an access log on standard output. With strict limits it would require
  * descriptors for a back-end connection of each client, which it never opens here.
  */
-export function haproxy(): string {
+export function haproxy(directory: string): string {
   const hosts = Array.from({ length: hostsMax }, (_, n) => n);
   const backends = hosts.map((n) => `backend h${n}\n  server s 127.0.0.1:${ports.files}`).join("\n");
   return `
@@ -105,6 +108,7 @@ defaults
 frontend proxy
   bind 127.0.0.1:${ports.proxy}
   bind 127.0.0.1:${ports.proxyHttp2} proto h2
+  bind 127.0.0.1:${ports.proxyTls} ssl crt ${directory}/tls.pem alpn h2
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   http-request set-header X-Forwarded-Proto http
   use_backend streams if { path_beg /up /chunked /ws }

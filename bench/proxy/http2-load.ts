@@ -14,32 +14,45 @@ export interface Http2Load {
   readonly connections: number;
   /** At a time, on each connection. */
   readonly streams: number;
+  /** Over TLS. The ecosystem's router speaks HTTP/2 in no other way. */
+  readonly isEncrypted?: true;
 }
 
 export const http2Loads: Readonly<Record<string, Http2Load>> = {
   "HTTP/2 GET, 1 connection of 100 streams": { path: "/", connections: 1, streams: 100 },
   "HTTP/2 GET, 50 connections of 10 streams": { path: "/", connections: 50, streams: 10 },
+  "HTTP/2 GET over TLS, 10 connections of 10 streams": { path: "/", connections: 10, streams: 10, isEncrypted: true },
   "gRPC, one message": { path: callPaths.unary, connections: 10, streams: 10 },
   "gRPC, 16 messages of 1 KB down": { path: callPaths.stream, connections: 10, streams: 10 },
 };
 
-/** Runs h2load on the core that the proxy does not use. `port`: where the proxy speaks HTTP/2 in clear text. */
+/** How a proxy is asked. */
+export interface Http2Target {
+  readonly directory: string;
+  /** Where the proxy speaks HTTP/2 in clear text, or over TLS. */
+  readonly port: number;
+  /** Instead of the host name of the sandbox. */
+  readonly fields?: readonly string[] | undefined;
+}
+
+/** Runs h2load on the core that the proxy does not use. */
 export async function runHttp2Load(
-  { path, connections, streams }: Http2Load,
-  { seconds, directory, port }: { readonly seconds: number; readonly directory: string; readonly port: number },
+  { path, connections, streams, isEncrypted }: Http2Load,
+  { directory, port, fields: ownFields }: Http2Target,
+  seconds: number,
 ): Promise<LoadResult> {
   const isCall = path !== "/";
   const message = join(directory, "call");
   writeFileSync(message, messageOf(16));
   const fields = [
-    `:authority: ${hostOf(isCall ? ports.calls : ports.files)}`,
+    ...(ownFields ?? [`:authority: ${hostOf(isCall ? ports.calls : ports.files)}`]),
     ...(isCall ? ["content-type: application/grpc", "te: trailers"] : []),
   ];
   const flags = [
     ...["-t1", `-c${connections}`, `-m${streams}`, `-D${seconds}`],
     ...fields.flatMap((field) => ["-H", field]),
     ...(isCall ? ["-d", message] : []),
-    `http://127.0.0.1:${port}${path}`,
+    `${isEncrypted ? "https" : "http"}://127.0.0.1:${port}${path}`,
   ];
   const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flags]);
   return readReport(stdout, seconds);

@@ -11,7 +11,7 @@ import { measureLatency } from "./latency.ts";
 import { type Load, type LoadResult, runLoad } from "./load.ts";
 import { ports } from "./ports.ts";
 import { runRawClient } from "./raw-client-process.ts";
-import { type ConnectDeps, type Running, startBackends, startWorld, subjects } from "./subjects.ts";
+import { type ConnectDeps, type Running, startBackends, startWorld, subjects, writeCertificate } from "./subjects.ts";
 import { type Measurement, report } from "./table.ts";
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -51,9 +51,21 @@ const scenarios = [...Object.keys(loads), "WebSocket echo", latency, held, ...Ob
 );
 /** nginx has a request queue only in its commercial edition. Here it opens a connection for each request, and holds none. */
 const holdsNothing = new Set(["nginx"]);
-/** The port of each proxy that speaks HTTP/2. */
+/** The port of each proxy that speaks HTTP/2 in clear text. */
 const http2Ports: Readonly<Record<string, number>> = {
   ...{ rouse: ports.proxy, before: ports.proxy, nginx: ports.proxyHttp2, haproxy: ports.proxyHttp2 },
+};
+/** Of those that speak HTTP/2 over TLS. */
+const tlsPorts: Readonly<Record<string, number>> = {
+  ...{ rouse: ports.proxyTls, before: ports.proxyTls, nginx: ports.proxyTls, haproxy: ports.proxyTls },
+  "sandbox-router": ports.proxyTls,
+};
+/** The router takes no host names. With the address of the Pod it looks nothing up. */
+const ownFields: Readonly<Record<string, readonly string[]>> = {
+  "sandbox-router": [
+    ...["x-sandbox-id: s0", "x-sandbox-namespace: default"],
+    ...[`x-sandbox-port: ${ports.files}`, "x-sandbox-pod-ip: 127.0.0.1"],
+  ],
 };
 const { env: environment } = process;
 const cacheDirectory = defaultCacheDirectory(environment);
@@ -62,6 +74,7 @@ const k6 = scenarios.includes(latency) ? await findK6() : undefined;
 const directory = mkdtempSync(join(tmpdir(), "rouse-proxy-"));
 chmodSync(directory, 0o755); // nginx reads files as another user
 try {
+  await writeCertificate(directory);
   await using _backends = await startBackends(directory);
   await using world = await startWorld();
   const measurements: Measurement[] = [];
@@ -107,15 +120,16 @@ async function measureAll(
     await using subject = await start({ held: heldLimit });
     measured.push([held, await measureHeld(proxy, subject, directory)]);
   }
-  const port = http2Ports[proxy];
-  const ofHttp2 = scenarios.flatMap((name) => (http2Loads[name] ? [[name, http2Loads[name]] as const] : []));
-  if (port !== undefined && ofHttp2.length > 0) {
+  const ofHttp2 = scenarios.flatMap((name) => {
+    const load = http2Loads[name];
+    const port = load?.isEncrypted ? tlsPorts[proxy] : http2Ports[proxy];
+    return load && port !== undefined ? [{ name, load, port }] : [];
+  });
+  if (ofHttp2.length > 0) {
     await using subject = await start({ http2: true });
-    for (const [scenario, load] of ofHttp2) {
-      measured.push([
-        scenario,
-        await measureLoad(subject, (time) => runHttp2Load(load, { seconds: time, directory, port })),
-      ]);
+    for (const { name, load, port } of ofHttp2) {
+      const target = { directory, port, fields: ownFields[proxy] };
+      measured.push([name, await measureLoad(subject, (time) => runHttp2Load(load, target, time))]);
     }
   }
   return measured;

@@ -12,6 +12,8 @@ export const ports = {
   ops: 29_101,
   /** nginx and haproxy speak HTTP/2 in clear text at a port of its own. */
   proxyHttp2: 29_102,
+  /** HTTP/2 over TLS. */
+  proxyTls: 29_103,
 } as const;
 
 /** The port of the back-end for a path, if the host does not name it. */

@@ -1,9 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { openSync, writeFileSync } from "node:fs";
+import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";
 import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
 import { nodeFlagsOf } from "../../test/programs/node-flags.ts";
 import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
@@ -39,6 +41,8 @@ export const subjects: Readonly<Record<string, (around: ConnectDeps) => Promise<
   relay: ({ directory }) => startNode(directory, { program: "relay.ts", ...proxyPlace }),
   nginx: ({ directory }) => startNginx(directory, "proxy", nginxProxy(directory), proxyPlace),
   haproxy: startHaproxy,
+  /** The ecosystem's own. Built if it is missing, which takes Go and some minutes. */
+  "sandbox-router": startRouter,
   "node:http": ({ directory }) => startNode(directory, { program: "node-http-proxy.ts", ...proxyPlace }),
   "http-proxy": ({ directory }) =>
     startNode(directory, { program: "http-proxy.ts", flags: [process.env["HTTP_PROXY_AT"] ?? "."], ...proxyPlace }),
@@ -76,6 +80,7 @@ function startActivator({ directory, api, held, http2 }: ConnectDeps, tree: stri
     `--kubeconfig=${writeKubeconfig(directory, api)}`,
     `--http-bind-address=127.0.0.1:${ports.proxy}`,
     `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
+    ...(http2 ? tlsFlags(directory) : []),
     ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
     ...(http2 ? ["--http2"] : []),
     ...(held === undefined ? [] : heldLimits.map((flag) => `${flag}=${held}`)),
@@ -84,6 +89,41 @@ function startActivator({ directory, api, held, http2 }: ConnectDeps, tree: stri
   const main = "activator/main.ts";
   const program = join(tree, main);
   return startNode(directory, { program, flags, options: nodeFlagsOf(main), core: cores.proxy, port: ports.ops });
+}
+
+const tlsFlags = (directory: string): readonly string[] => [
+  `--https-bind-address=127.0.0.1:${ports.proxyTls}`,
+  ...[`--tls-cert-file=${join(directory, "tls.crt")}`, `--tls-key-file=${join(directory, "tls.key")}`],
+];
+
+/** With its defaults, but for the addresses of this measurement. */
+async function startRouter({ directory }: ConnectDeps): Promise<Running> {
+  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const environment = process.env;
+  const cacheDirectory = defaultCacheDirectory(environment);
+  const program = await findOrBuild("sandbox-router", { cacheDirectory, environment, say });
+  if (!program) throw new Error("there is no Go here to build the ecosystem's router with");
+  const flags = [
+    `--http-bind-address=127.0.0.1:${ports.proxy}`,
+    ...tlsFlags(directory),
+    `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
+    ...["--metrics-bind-address=", "--allow-loopback-pod-ip"],
+  ];
+  const log = openSync(join(directory, "router.log"), "a");
+  const env = { ...environment, GOMAXPROCS: "1" }; // as many as it has cores
+  return up(
+    spawn("taskset", ["-c", cores.proxy, program, ...flags], { env, stdio: ["ignore", log, log] }),
+    ports.proxy,
+  );
+}
+
+/** A certificate that nobody trusts, for the proxies that speak TLS: in two files, and in one. */
+export async function writeCertificate(directory: string): Promise<void> {
+  const files = ["-keyout", join(directory, "tls.key"), "-out", join(directory, "tls.crt")];
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  await promisify(execFile)("openssl", ["req", "-x509", ...key, "-days", "2", "-subj", "/CN=bench", ...files]);
+  const parts = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
+  writeFileSync(join(directory, "tls.pem"), parts.join(""));
 }
 
 /** The core of a process, and the port that it opens once it has started. */
@@ -122,7 +162,7 @@ function startNginx(directory: string, name: string, text: string, { core, port 
 
 function startHaproxy({ directory }: ConnectDeps): Promise<Running> {
   const file = join(directory, "haproxy.cfg");
-  writeFileSync(file, haproxy());
+  writeFileSync(file, haproxy(directory));
   const log = openSync(join(directory, "haproxy-access.log"), "a");
   const child = spawn("taskset", ["-c", cores.proxy, "haproxy", "-db", "-f", file], {
     stdio: ["ignore", log, "ignore"],

@@ -89,6 +89,12 @@ export const tools = {
   "agent-sandbox": agentSandbox("v0.5.6", "agent-sandbox"),
   // The last release that stored v1alpha1.
   "agent-sandbox-0.4": agentSandbox("v0.4.6", "agent-sandbox-0.4"),
+  /** The existing router of the ecosystem, for comparisons. */
+  "sandbox-router": {
+    module: "sandbox-router",
+    package: "sigs.k8s.io/agent-sandbox/sandbox-router/cmd",
+    linkerFlags: "-s -w",
+  },
   // Makes and moves images without a daemon; it has a registry of its own on the loopback interface.
   crane: {
     module: "crane",
