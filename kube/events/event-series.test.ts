@@ -117,6 +117,16 @@ describe("a series of events", () => {
     expect(isAllowed("nova", "at once again", 5)).toBe(false);
   });
 
+  it("lets an object have a warning after 25 other new events, and the other way round", () => {
+    const series = new EventSeries(reporter);
+    const add = (type: NewEvent["type"], note: string) => series.add(aHappening({ type, note }), at(0)) !== undefined;
+    for (let number = 0; number < 25; number += 1) add("Normal", `note ${number}`);
+    expect(add("Normal", "one more")).toBe(false);
+    expect(add("Warning", "lost")).toBe(true);
+    for (let number = 0; number < 25; number += 1) add("Warning", `note ${number}`);
+    expect(add("Warning", "one more")).toBe(false);
+  });
+
   it("remembers at most a thousand, and drops the least recently used", () => {
     const series = new EventSeries(reporter);
     for (let number = 0; number < 1_001; number += 1) {

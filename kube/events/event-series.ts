@@ -69,7 +69,7 @@ export class EventSeries {
     });
   }
 
-  /** Adds an event. Undefined if the object has reached its rate limit for new events. */
+  /** Adds an event. Undefined if the object has reached its rate limit for new events of this type. */
   add(newEvent: NewEvent, { now, ticksMs }: Moment): { readonly key: string; readonly repeated: boolean } | undefined {
     const key = seriesKey(newEvent);
     const namespace = namespaceOf(newEvent.regarding);
@@ -80,7 +80,9 @@ export class EventSeries {
       this.#known.set(key, namespace, earlier);
       return { key, repeated: true };
     }
-    if (!this.#rateLimit.take(identityOf(newEvent.regarding), namespace, ticksMs)) return undefined;
+    // What goes well, as each sleep of a sandbox, must not hide what went wrong.
+    const limited = `${newEvent.type} ${identityOf(newEvent.regarding)}`;
+    if (!this.#rateLimit.take(limited, namespace, ticksMs)) return undefined;
     const event = makeEvent(newEvent, this.#reporter, this.#eventTimes.of(now));
     this.#known.set(key, namespace, { event, count: 1, writtenCount: 0, lastMs: ticksMs, lastObservedTime });
     return { key, repeated: false };
