@@ -34,6 +34,15 @@ type gvisor struct {
 	sentry int
 	// sawSentry tells whether the sentry was there at the last call of Delete.
 	sawSentry bool
+	// state answers each call of State; nil is an error.
+	state *task.StateResponse
+}
+
+func (g *gvisor) State(context.Context, *task.StateRequest) (*task.StateResponse, error) {
+	if g.state == nil {
+		return nil, errOfGvisor
+	}
+	return g.state, nil
 }
 
 func (g *gvisor) Create(context.Context, *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {

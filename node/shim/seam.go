@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -63,7 +64,11 @@ func newPodExtension(ctx context.Context, next extension.TaskServiceExt, request
 	if annotations[imageAnnotation] != "" {
 		return nil, fmt.Errorf("the Pod asks for its memory; that needs gVisor's shim without `grouping`")
 	}
-	return newExtension(ctx, next, request)
+	service, err := newExtension(ctx, next, request)
+	if c, isOurs := service.(*container); isOurs && c != nil {
+		c.isShared = true
+	}
+	return service, err
 }
 
 // container is a container in gVisor. Calls without a method here go to gVisor alone.
@@ -81,6 +86,12 @@ type container struct {
 	// bytes says whether the files of the image are those that were captured; nil for all containers but the first.
 	bytes <-chan error
 	exit  func(code int)
+	// isShared: the shim has other containers too, so it must not end with this one.
+	isShared bool
+	// hasStarted tells whether gVisor has started or restored the container.
+	hasStarted atomic.Bool
+	// isLooking: one look at the end of the container is enough.
+	isLooking atomic.Bool
 	// killing is held while a kill is noted: another one must not count on a note that is taken back.
 	killing sync.Mutex
 }
@@ -111,6 +122,14 @@ func (c *container) Start(ctx context.Context, request *task.StartRequest) (*tas
 	if err := refuseCaptured(c.pod); err != nil && request.ExecID == "" {
 		return nil, err
 	}
+	response, err := c.startOrRestore(ctx, request)
+	if err == nil && request.ExecID == "" {
+		c.hasStarted.Store(true)
+	}
+	return response, err
+}
+
+func (c *container) startOrRestore(ctx context.Context, request *task.StartRequest) (*task.StartResponse, error) {
 	if c.image == "" || request.ID != c.id || request.ExecID != "" {
 		return c.TaskServiceExt.Start(ctx, request)
 	}
@@ -206,7 +225,11 @@ func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types
 			log.G(ctx).Warnf("container %s: cannot end its paused Pod: %v", c.id, err)
 		}
 	}
-	return c.TaskServiceExt.Kill(ctx, request)
+	response, err := c.TaskServiceExt.Kill(ctx, request)
+	if c.mayStayUntold(request) {
+		go c.endIfUntold(context.WithoutCancel(ctx))
+	}
+	return response, err
 }
 
 // noteAndLook writes down that the container is told to end, and then looks whether its Pod is paused. The node agent pauses
@@ -253,6 +276,9 @@ func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*t
 		if err := forgetKill(c.pod, c.id); err != nil {
 			log.G(ctx).Warnf("container %s: cannot forget that it was told to end: %v", c.id, err)
 		}
+	}
+	if request.ExecID == "" && err == nil && !c.isShared {
+		time.AfterFunc(shutdownWithin, func() { c.exit(0) })
 	}
 	return response, err
 }
