@@ -4,14 +4,20 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { explain } from "../../lib/guard/explain.ts";
 import { parseSoakConfig, type SoakConfig, type Stage, soakFlags } from "./config/config.ts";
+import { hibernationFlags, hibernationStage, parseHibernationConfig } from "./config/hibernation-config.ts";
+import { openSoakCluster } from "./hibernation/soak-cluster.ts";
+import { soakHibernation } from "./hibernation/soak-hibernation.ts";
 import { soak } from "./soak.ts";
 import { runStuckActivator } from "./stuck-activator.ts";
 import { sweep } from "./sweep/sweep.ts";
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
-process.exitCode = await main().catch((error: unknown) =>
-  explain(error, { name: "soak", command: "npm run soak --", flags: soakFlags }, process),
-);
+const [first, ...others] = process.argv.slice(2);
+const isOnCluster = first === hibernationStage;
+process.exitCode = await (isOnCluster ? mainOnCluster(others) : main()).catch((error: unknown) => {
+  const of = isOnCluster ? { words: ` ${hibernationStage}`, flags: hibernationFlags } : { words: "", flags: soakFlags };
+  return explain(error, { name: "soak", command: `npm run soak --${of.words}`, flags: of.flags }, process);
+});
 
 async function main(): Promise<number> {
   const config = parseSoakConfig(process.argv.slice(2));
@@ -26,6 +32,17 @@ async function main(): Promise<number> {
   }
   say(failed ? `FAILED (seed ${config.seed})` : "nothing was lost, repeated or left behind");
   return failed ? 1 : 0;
+}
+
+/** The stage that needs a cluster with gVisor. */
+async function mainOnCluster(args: readonly string[]): Promise<number> {
+  const config = parseHibernationConfig(args);
+  await using cluster = await openSoakCluster((line) => void process.stderr.write(`${line}\n`));
+  const wrong = await soakHibernation({ ...config, cluster, say });
+  say(
+    wrong.length > 0 ? `FAILED (seed ${config.seed}): ${wrong.length} failures` : "no memory was lost without a word",
+  );
+  return wrong.length > 0 ? 1 : 0;
 }
 
 /** Whether the stage found no fault. */

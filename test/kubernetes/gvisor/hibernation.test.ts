@@ -8,8 +8,9 @@ import { findActivator, type InstalledActivator } from "../e2e/support/installed
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
+import { killAgent } from "../support/node-processes.ts";
 import { busyboxPod } from "../support/workload.ts";
-import { agentIsReady, imageFolder, killAgent, withoutPodPolicy } from "./node-agent.ts";
+import { agentIsReady, imageFolder, withoutPodPolicy } from "./node-agent.ts";
 
 // The installed product, as a user has it: the chart's controller, activators and node agent, and a sandbox in gVisor.
 

@@ -16,27 +16,15 @@ import { signPermit } from "../../../controller/suspension/hibernation/permit.ts
 import { clusterLayout } from "../e2e/support/components.ts";
 import type { ClusterUnderTest } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
+import { commandOf, isSentry, processesWith, textOf } from "../support/node-processes.ts";
 
 // What the agent of a node does for a capture, by hand. The file names are the contract of node/shim/README.md.
 
 const store = "lib/rouse/images";
 
-const textOf = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return ""; // the process has ended
-  }
-};
-
-const commandOf = (pid: string): readonly string[] => textOf(`/proc/${pid}/cmdline`).split("\0").slice(0, -1);
-
 /** The processes of gVisor's kernel in the cgroup of a Pod. */
 export const sentriesOf = (uid: string): readonly string[] =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid))
-    .filter((pid) => commandOf(pid)[0] === "runsc-sandbox");
+  processesWith(isSentry).filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid));
 
 function runscPath(): string {
   const { gvisor } = inject("programs");
@@ -96,14 +84,6 @@ export async function withoutAgent(cluster: ClusterUnderTest): Promise<AsyncDisp
       await agentIsReady(cluster);
     },
   };
-}
-
-/** Kills the process of the agent. The kubelet starts it again. */
-export function killAgent(): void {
-  const isAgent = (pid: string) => commandOf(pid).includes("node/agent/main.js");
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isAgent(name));
-  if (pids.length !== 1) throw new Error(`the node has ${pids.length} agents`);
-  process.kill(Number(pids[0]), "SIGKILL");
 }
 
 const podPolicy = ["validatingadmissionpolicybinding", "rouse-controller-alone-asks-for-memory"] as const;

@@ -1,7 +1,7 @@
 import type { ClusterUnderTest } from "./cluster-under-test.ts";
 
 /** A namespace for one test. Disposing deletes it with its objects, and does not wait for that. */
-export async function openTestNamespace({ kubectl }: ClusterUnderTest) {
+export async function openTestNamespace({ kubectl }: Pick<ClusterUnderTest, "kubectl">) {
   const namespace = `test-${crypto.randomUUID().slice(0, 8)}`;
   await kubectl.run(["create", "namespace", namespace]);
   const run = (...args: readonly string[]) => kubectl.run(["--namespace", namespace, ...args]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FlagError } from "../../../lib/flags/flags.ts";
 import { parseSoakConfig, stages } from "./config.ts";
+import { parseHibernationConfig } from "./hibernation-config.ts";
 
 describe("the command line of the soak test", () => {
   it("has all stages and ten minutes of traffic by default", () => {
@@ -20,6 +21,23 @@ describe("the command line of the soak test", () => {
   it("rejects unknown stages, no minutes at all, and words that are no flags", () => {
     for (const args of [["--only=traffik"], ["--minutes=0"], ["traffic"]]) {
       expect(() => parseSoakConfig(args), args.join(" ")).toThrow(FlagError);
+    }
+  });
+});
+
+describe("the command line of the soak test of hibernation", () => {
+  it("has a thousand cycles and kills nothing by default", () => {
+    expect(parseHibernationConfig([])).toEqual({ cycles: 1_000, seed: 1, kills: false });
+    expect(parseHibernationConfig(["--cycles=20", "--seed=7", "--kills"])).toEqual({
+      cycles: 20,
+      seed: 7,
+      kills: true,
+    });
+  });
+
+  it("rejects no cycles at all, unknown flags, and words that are no flags", () => {
+    for (const args of [["--cycles=0"], ["--only=model"], ["traffic"]]) {
+      expect(() => parseHibernationConfig(args), args.join(" ")).toThrow(FlagError);
     }
   });
 });

@@ -37,7 +37,7 @@ const longestWaitMs = 150_000;
  * The activator of the chart, with the chart's token; from the node, by its Service or by the address of one
  * of its Pods.
  */
-export async function findActivator({ client }: ClusterUnderTest, podIp?: string) {
+export async function findActivator({ client }: Pick<ClusterUnderTest, "client">, podIp?: string) {
   const { namespace } = release;
   const service = await client.get(serviceType, { namespace, name: "sandbox-router-svc" });
   const secret = await client.get(secretType, { namespace, name: "sandbox-router-token" });

@@ -7,10 +7,10 @@ import { eventually } from "../../support/eventually.ts";
 
 const { namespace } = release;
 
-/** The Pods of one of the two programs that are not terminating. */
+/** The Pods of one of the programs that are not terminating. */
 export async function replicasOf(
-  { client }: ClusterUnderTest,
-  app: "sandbox-router" | "agent-sandbox-controller",
+  { client }: Pick<ClusterUnderTest, "client">,
+  app: "sandbox-router" | "agent-sandbox-controller" | "rouse-node-agent",
 ): Promise<readonly Stored<Pod>[]> {
   const { items } = await client.list(podType, { namespace, labelSelector: `app=${app}` });
   return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
