@@ -12,8 +12,8 @@ export interface Sizes {
   /** The share of every count of objects; 1 for the figures in `bench/README.md`. */
   readonly share: number;
   readonly nodes: number;
-  /** The number of rounds for parts that compare programs. */
-  readonly rounds: number;
+  /** The number of rounds for parts that compare; undefined: what is usual for the part. */
+  readonly rounds: number | undefined;
 }
 
 /** The parameters of each part of the benchmark. */
@@ -22,7 +22,8 @@ export interface World extends AsyncDisposable, Cluster {
   readonly connection: KubeConnection;
   readonly client: KubeClient;
   readonly say: (line: string) => void;
-  readonly rounds: number;
+  /** The requested number of rounds, or what is usual for the part. */
+  rounds(usual: number): number;
   /** The requested share of a full count; at least one. */
   count(full: number): number;
   tool(name: ToolName): Promise<string>;
@@ -55,7 +56,7 @@ export async function openWorld(
     client,
     tool,
     say: builder.say,
-    rounds,
+    rounds: (usual) => rounds ?? usual,
     count: (full) => Math.max(1, Math.round(full * share)),
     startNodes: async () => startKwokNodes(await tool("kwok"), nodes, { kubectl, layout }),
     async openNamespace() {

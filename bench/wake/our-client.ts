@@ -9,7 +9,7 @@ export interface Target {
   readonly domain: string;
 }
 
-const checksMax = 1_000;
+const checksMax = 3_000;
 const checkEveryMs = 20;
 
 /** Suspends the sandbox and resolves once its status says that it is suspended. */
@@ -38,28 +38,46 @@ export interface Seen {
   readonly listeningSinceMs: number;
 }
 
-export function askInfo(
-  target: Pick<WakeTarget, "activator" | "activatorToken" | "namespace" | "domain">,
+export async function askInfo(target: AskedTarget, name: string, userAgent: string): Promise<Seen> {
+  const { firstByteMs, body } = await askOnce(target, name, { path: "/info", userAgent });
+  return { firstByteMs, listeningSinceMs: JSON.parse(body).listeningSinceMs };
+}
+
+export type AskedTarget = Pick<WakeTarget, "activator" | "activatorToken" | "namespace" | "domain">;
+
+/** One response of 200, with its times in milliseconds since the epoch. */
+export interface OneAnswer {
+  /** Before the connection. */
+  readonly sentMs: number;
+  readonly firstByteMs: number;
+  readonly body: string;
+}
+
+/** One request on a new connection. Rejects for any status but 200. */
+export function askOnce(
+  target: AskedTarget,
   name: string,
-  userAgent: string,
-): Promise<Seen> {
+  { path, userAgent }: { readonly path: string; readonly userAgent: string },
+): Promise<OneAnswer> {
   const { hostname, port } = new URL(target.activator);
   const agent = new Agent({ keepAlive: false });
+  const nowMs = () => performance.timeOrigin + performance.now();
   return new Promise((resolve, reject) => {
     const headers = {
       host: `${name}.${target.namespace}.${target.domain}`,
       authorization: `Bearer ${target.activatorToken}`,
       "user-agent": userAgent,
     };
-    const outgoing = request({ hostname, port, path: "/info", headers, agent }, (response) => {
-      const firstByteMs = performance.timeOrigin + performance.now();
+    const sentMs = nowMs();
+    const outgoing = request({ hostname, port, path, headers, agent }, (response) => {
+      const firstByteMs = nowMs();
       let body = "";
       response.on("data", (chunk: Buffer) => {
         body += chunk.toString();
       });
       response.on("end", () => {
         if (response.statusCode !== 200) return reject(new Error(`answered ${response.statusCode}: ${body}`));
-        resolve({ firstByteMs, listeningSinceMs: JSON.parse(body).listeningSinceMs });
+        resolve({ sentMs, firstByteMs, body });
       });
     });
     outgoing.on("error", reject);

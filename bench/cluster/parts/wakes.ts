@@ -1,12 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { secretType } from "../../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { activatorUrl } from "../../../cluster/demo/demonstration.ts";
-import { release } from "../../../cluster/release/install-chart.ts";
 import { readExample } from "../../../local/examples.ts";
 import { spreadTable } from "../../statistics.ts";
 import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "../../wake/with-k6.ts";
+import { activatorToken } from "../activator-token.ts";
 import { medianSegments, observeWakes, segmentsTable } from "../cold-wakes.ts";
 import { stackedBar } from "../picture.ts";
 import type { World } from "../world.ts";
@@ -70,9 +69,4 @@ async function tokenFor({ kubectl }: World, namespace: string): Promise<string> 
     },
   ]);
   return (await kubectl.run(["create", "token", "bench", `--namespace=${namespace}`, "--duration=2h"])).trim();
-}
-
-async function activatorToken({ client }: World): Promise<string> {
-  const secret = await client.get(secretType, { namespace: release.namespace, name: "sandbox-router-token" });
-  return Buffer.from(secret.data?.["token"] ?? "", "base64").toString();
 }
