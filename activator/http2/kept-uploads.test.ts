@@ -10,6 +10,7 @@ import { BufferLoans } from "../socket/read-place.ts";
 import { Sweep } from "../sweep.ts";
 import { Http2Front } from "./front/http2-front.ts";
 import type { StreamExchange } from "./front/stream-exchange.ts";
+import { WaitingBudget } from "./waiting-budget.ts";
 
 /** A front that holds every stream. */
 async function openHolding(stack: AsyncDisposableStack) {
@@ -18,7 +19,12 @@ async function openHolding(stack: AsyncDisposableStack) {
     ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 },
     ...{ streamIdleMs: 0, maxHeaderBytes: 65_536, maxConnections: 1_000 },
   };
-  const common = { clock: systemClock, sweep: stack.use(new Sweep(systemClock)), heads: new HeadBudget() };
+  const common = {
+    clock: systemClock,
+    sweep: stack.use(new Sweep(systemClock)),
+    heads: new HeadBudget(),
+    waiting: new WaitingBudget({ stalledCut() {} }),
+  };
   const ofConnections = { connected() {}, disconnected() {}, refused() {} };
   const http2 = new Http2Front(options, {
     ...common,

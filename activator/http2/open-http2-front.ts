@@ -18,6 +18,7 @@ import { PodSessions } from "./grpc/pod-sessions.ts";
 import { createWebProxy } from "./grpc-web/create-web-proxy.ts";
 import { callOfWire, webCallReader } from "./grpc-web/read-web-call.ts";
 import { createHttp2Proxy } from "./proxy/create-http2-proxy.ts";
+import { WaitingBudget, type WaitingEvents } from "./waiting-budget.ts";
 
 export interface Http2Parts {
   readonly clock: Clock;
@@ -25,7 +26,7 @@ export interface Http2Parts {
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
   readonly pool: Pool;
-  readonly events: Http2Events;
+  readonly events: Http2Events & WaitingEvents;
   readonly hasRoom: Http2FrontParts["hasRoom"];
 }
 
@@ -43,7 +44,8 @@ export interface Http2 {
 export function openHttp2(config: ActivatorConfig, deps: ServeDeps<Exchange>, parts: Http2Parts): Http2 {
   const { clock, sweep } = parts;
   const sessions = new PodSessions(idleLimits(config.maxIdleUpstream, socketsMax()), clock, sweep);
-  const options = { ...config, ...parts, sessions };
+  const waiting = new WaitingBudget(parts.events);
+  const options = { ...config, ...parts, sessions, waiting };
   const ofRequests: ServeDeps<StreamExchange> = { ...deps, proxy: createHttp2Proxy(options) };
   // Requests of all protocols share a hold, which may give any of them any connection that it has.
   const holds: ConnectDeps["holds"] = {
@@ -54,7 +56,7 @@ export function openHttp2(config: ActivatorConfig, deps: ServeDeps<Exchange>, pa
   const ofWebCalls: ServeDeps<Exchange> = { ...deps, holds, connector, proxy: createWebProxy(options) };
   const webCallOf = webCallReader(config);
   const front = new Http2Front(config, {
-    ...{ ...parts, webCallOf },
+    ...{ ...parts, webCallOf, waiting },
     serve: (exchange) => serve(exchange, exchange.head.grpc ? ofCalls : ofRequests),
     dispose: () => sessions[Symbol.dispose](),
   });

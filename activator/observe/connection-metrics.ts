@@ -4,9 +4,10 @@ import type { FrontEvents } from "../http1/front/connection-host.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { Http2Events } from "../http2/front/http2-front.ts";
 import { offences } from "../http2/front/session-host.ts";
+import type { WaitingEvents } from "../http2/waiting-budget.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-export interface ConnectionMetrics extends FrontEvents, Http2Events {}
+export interface ConnectionMetrics extends FrontEvents, Http2Events, WaitingEvents {}
 
 /** Counts client connections, and those that sent no valid request. */
 export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): ConnectionMetrics {
@@ -37,18 +38,6 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     help: "HTTPS connections that were closed because they brought too many KeyUpdate messages of TLS 1.3, or too many bytes without data.",
     registers,
   });
-  const streamsRefused = new Counter({
-    name: "rouse_activator_http2_streams_refused_total",
-    help: "Streams of HTTP/2 that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
-    registers,
-  });
-  const offenders = new Counter({
-    name: "rouse_activator_http2_connections_cut_total",
-    help: "HTTP/2 connections that were closed because of what the client sent, by reason: flood (too many PING, SETTINGS, reset or other cheap frames) or protocol (frames that HTTP/2 forbids).",
-    labelNames: ["reason"] as const,
-    registers,
-  });
-  for (const reason of offences) offenders.inc({ reason }, 0);
   return {
     connected() {
       open += 1;
@@ -60,7 +49,32 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     refused: (error: ActivatorError) => requests.refused(error.code),
     handshakeFailed: (reason) => handshakes.inc({ reason }),
     overheadCut: () => overheadCuts.inc(),
+    ...streamEvents(registers),
+  };
+}
+
+/** Counts what happens to streams of HTTP/2, and to their connections. */
+function streamEvents(registers: Registry[]): Pick<ConnectionMetrics, "streamRefused" | "stalledCut" | "broke"> {
+  const streamsRefused = new Counter({
+    name: "rouse_activator_http2_streams_refused_total",
+    help: "Streams of HTTP/2 that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
+    registers,
+  });
+  const stalledCuts = new Counter({
+    name: "rouse_activator_http2_stalled_streams_cut_total",
+    help: "Streams of HTTP/2, and calls of gRPC-Web, that were cut because they stood still and too much waited on all streams.",
+    registers,
+  });
+  const offenders = new Counter({
+    name: "rouse_activator_http2_connections_cut_total",
+    help: "HTTP/2 connections that were closed because of what the client sent, by reason: flood (too many PING, SETTINGS, reset or other cheap frames) or protocol (frames that HTTP/2 forbids).",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  for (const reason of offences) offenders.inc({ reason }, 0);
+  return {
     streamRefused: () => streamsRefused.inc(),
+    stalledCut: () => stalledCuts.inc(),
     broke: (reason) => offenders.inc({ reason }),
   };
 }

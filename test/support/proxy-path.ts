@@ -16,6 +16,7 @@ import { PodSessions } from "../../activator/http2/grpc/pod-sessions.ts";
 import { createWebProxy } from "../../activator/http2/grpc-web/create-web-proxy.ts";
 import { callOfWire, webCallReader } from "../../activator/http2/grpc-web/read-web-call.ts";
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
+import { WaitingBudget, waitingBytesMax } from "../../activator/http2/waiting-budget.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
 import { Pool } from "../../activator/pod-connections/pool.ts";
 import type { ProxyRequest, ProxyRequestOptions } from "../../activator/proxy-interface.ts";
@@ -54,6 +55,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
   /** The memory of unfinished heads, in bytes. */
   readonly unfinishedBytes: number;
+  /** What waits on streams of HTTP/2. */
+  readonly waiting: WaitingBudget;
   /** Reports the Pod of the back-end as gone. */
   podGone(): void;
   /** Resolves when no request, client, watch or buffer is left, except those of idle connections. */
@@ -62,9 +65,9 @@ export interface ProxyPath extends AsyncDisposable {
 
 const defaults = {
   ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
-  ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
-  ...{ responseStartMs: 60_000, proxyTimeoutMs: 900_000, maxIdleUpstream: 5_000, unfinishedHeadBytesMax },
-  readBuffers: 64,
+  ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0, readBuffers: 64 },
+  ...{ responseStartMs: 60_000, proxyTimeoutMs: 900_000, maxIdleUpstream: 5_000 },
+  ...{ unfinishedHeadBytesMax, waitingBytesMax },
 };
 
 const noDomains = { domain: "", clusterDomain: "cluster.local", serviceNames: [] };
@@ -113,15 +116,19 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
   const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans, heads };
   const sessions = opened.use(new PodSessions(idleLimits(options.maxIdleUpstream), clock, sweep));
-  const withSessions = { ...wires, sessions };
+  const refusals: string[] = [];
+  const waiting = new WaitingBudget({ stalledCut: () => void refusals.push("STALLED") }, options.waitingBytesMax);
+  const withSessions = { ...wires, sessions, waiting };
   const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy(withSessions) };
   const webProxy = createWebProxy(withSessions);
   const webCallOf = webCallReader({ ...noDomains, webOrigins: changed.webOrigins ?? [] });
   const callConnector = new CallConnector(connector, sessions);
   const ends: Ended[] = [];
-  const refusals: string[] = [];
   const offences: Offence[] = [];
   const connections = { opened: 0, open: 0, dropped: 0, cut: 0 };
+  const count = (what: keyof typeof connections, by = 1) => {
+    connections[what] += by;
+  };
   const use = { dispatched: () => {} };
   const how = {
     subject: "nova",
@@ -165,25 +172,19 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   };
   const events = {
     connected() {
-      connections.opened += 1;
-      connections.open += 1;
+      count("opened");
+      count("open");
     },
-    disconnected() {
-      connections.open -= 1;
-    },
-    dropped() {
-      connections.dropped += 1;
-    },
+    disconnected: () => count("open", -1),
+    dropped: () => count("dropped"),
     refused: (error: ActivatorError) => void refusals.push(error.code),
     handshakeFailed: () => {},
-    overheadCut() {
-      connections.cut += 1;
-    },
+    overheadCut: () => count("cut"),
     streamRefused: () => void refusals.push("REFUSED_STREAM"),
     broke: (offence: Offence) => void offences.push(offence),
   };
   const http2 = new Http2Front(options, {
-    ...{ clock, sweep, heads, events, hasRoom: changed.hasRoom, webCallOf },
+    ...{ clock, sweep, heads, waiting, events, hasRoom: changed.hasRoom, webCallOf },
     serve: (exchange) => serve(exchange, proxies.http2),
   });
   const serveHttp1 = (exchange: Exchange) => serve(exchange, exchange.head.grpc ? webProxy : proxies.http1);
@@ -209,6 +210,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     get unfinishedBytes() {
       return heads.bytes;
     },
+    waiting,
     get lent() {
       return loans.lent;
     },
@@ -225,7 +227,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     empty: () =>
       eventually(() => {
         const isOver = front.active + http2.active === 0 && connections.open === 0 && ends.length === begun;
-        return isOver && heads.bytes === 0 && sweep.size === sessions.size && loans.lent <= pool.size;
+        return isOver && heads.bytes + waiting.bytes === 0 && sweep.size === sessions.size && loans.lent <= pool.size;
       }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

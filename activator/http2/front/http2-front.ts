@@ -7,11 +7,13 @@ import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 import type { Sweep } from "../../sweep.ts";
 import type { ReadWebCall } from "../grpc-web/read-web-call.ts";
+import type { WaitingBudget } from "../waiting-budget.ts";
 import { ClientSession } from "./client-session.ts";
 import { RequestReader } from "./request-reader.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
 import { listBytesMax, sessionOptions } from "./session-options.ts";
-import type { StreamExchange, Tunnel } from "./stream-exchange.ts";
+import type { StreamExchange } from "./stream-exchange.ts";
+import type { Tunnel } from "./stream-host.ts";
 
 export interface Http2FrontOptions {
   readonly keepAliveTimeoutMs: number;
@@ -39,6 +41,8 @@ export interface Http2FrontParts {
   readonly sweep: Sweep;
   /** Shared by all fronts. */
   readonly heads: HeadBudget;
+  /** Shared by all that has streams of HTTP/2 on one side. */
+  readonly waiting: WaitingBudget;
   /** Serves a request; never rejects. */
   readonly serve: (exchange: StreamExchange) => Promise<void>;
   readonly events: Http2Events;
@@ -88,6 +92,10 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   get heads(): HeadBudget {
     return this.#parts.heads;
+  }
+
+  get waiting(): WaitingBudget {
+    return this.#parts.waiting;
   }
 
   nowMs(): number {

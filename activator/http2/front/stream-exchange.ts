@@ -3,28 +3,25 @@ import { guarded, reportUnexpected } from "../../../lib/guard/guard.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
+import type { Place } from "../../pod-connections/place.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
+import { StreamWait } from "../stream-wait.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { valuesByName } from "./field-lines.ts";
 import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { StreamBody } from "./stream-body.ts";
-import type { StreamHost } from "./stream-host.ts";
+import type { StreamHost, Tunnel } from "./stream-host.ts";
 import { StreamWriter } from "./stream-writer.ts";
 
 /** The proxy of an exchange, for events of the client's side. */
 export interface StreamListener {
   clientLeft(): void;
   clientDrained(): void;
-}
-
-/** What a stream has become that is no request any more. */
-export interface Tunnel {
-  /** Ends its protocol. Returns whether a close frame was sent: then the tunnel ends the stream. */
-  endGracefully(): boolean;
-  /** Both sides have ended, and the sandbox has yet to take what the client sent: it calls `delivered` then. */
-  readonly isDelivering: boolean;
+  readonly place: Pick<Place, "namespace">;
+  /** Bytes that it keeps besides what waits on the stream of the client. */
+  readonly waitingBytes: number;
 }
 
 /** One stream of HTTP/2: a request and its response, as the rest of the activator and the proxy see it. */
@@ -40,6 +37,8 @@ export class StreamExchange implements Incoming {
   bytesOut = 0;
   readonly #host: StreamHost;
   #proxy: StreamListener | undefined;
+  /** Set once something may wait for a slow side. */
+  #wait: StreamWait | undefined;
   #status = 0;
   #responded = false;
   /** A request that was proxied may get an error of the activator, too. */
@@ -112,6 +111,26 @@ export class StreamExchange implements Incoming {
   /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
   proxiedBy(proxy: StreamListener): void {
     this.#proxy = proxy;
+    this.#countWaiting(proxy.place.namespace);
+  }
+
+  get waitingBytes(): number {
+    return this.out.queuedBytes + this.body.keptBytes + (this.#proxy?.waitingBytes ?? 0);
+  }
+
+  get passedBytes(): number {
+    return this.bytesOut + this.body.length - this.waitingBytes;
+  }
+
+  cutStalled(): void {
+    if (this.answerable) this.answer(toResponse(new ActivatorError("ResponseLost"), this.head));
+    else cutStream(this.stream);
+    this.#leave();
+  }
+
+  #countWaiting(namespace: string): void {
+    const { session: connection, destroyed } = this.stream;
+    if (connection && !destroyed) this.#wait ??= new StreamWait(this, { namespace, connection }, this.#host);
   }
 
   answer(response: Synthetic): void {
@@ -132,6 +151,7 @@ export class StreamExchange implements Incoming {
     else if (hasBody) {
       this.bytesOut += bytes.length;
       this.stream.end(bytes);
+      this.#countWaiting("");
     }
     this.finish();
   }
@@ -268,6 +288,7 @@ export class StreamExchange implements Incoming {
 
   #over(): void {
     if (this.#ended) return;
+    this.#wait?.close();
     this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut, grpcStatus: this.#grpcStatus };
     for (const listener of this.#onEnded) listener(this.#ended);
     this.#onEnded.length = 0;

@@ -10,10 +10,14 @@ import { isBehind } from "../../socket/queue.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
 import type { CallBodySink, CallClient } from "../grpc/call-client.ts";
+import { StreamWait, type WaitHost, type WaitingSides } from "../stream-wait.ts";
 
 /** A request of HTTP/1.1 that carries a call of gRPC-Web. Its response has chunks, so that the client can tell its end from a cut. */
-export class WebExchange implements CallClient, BodySink {
+export class WebExchange implements CallClient, BodySink, WaitingSides {
   readonly #exchange: Exchange;
+  readonly #host: WaitHost;
+  #listener: StreamListener | undefined;
+  #wait: StreamWait | undefined;
   readonly #out: Outgoing;
   /** Absent: the client has no chunks, and the end of its connection is that of the response. */
   readonly #encoder: ChunkEncoder | undefined;
@@ -23,8 +27,9 @@ export class WebExchange implements CallClient, BodySink {
   /** Whether the connection ends with the response. */
   #isLast = true;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, host: WaitHost) {
     this.#exchange = exchange;
+    this.#host = host;
     this.#out = new Outgoing(exchange.connection.socket);
     if (exchange.head.wire.minorVersion === 1) this.#encoder = new ChunkEncoder();
   }
@@ -50,7 +55,28 @@ export class WebExchange implements CallClient, BodySink {
   }
 
   proxiedBy(listener: StreamListener): void {
-    this.#exchange.proxiedBy(listener);
+    const exchange = this.#exchange;
+    exchange.proxiedBy(listener);
+    this.#listener = listener;
+    if (this.#wait) return;
+    const { namespace } = listener.place;
+    const wait = new StreamWait(this, { namespace, connection: exchange.connection }, this.#host);
+    this.#wait = wait;
+    exchange.onEnded(() => wait.close());
+  }
+
+  /** What waits on the stream to the sandbox. The connection of the client is one of HTTP/1.1, with its own limits. */
+  get waitingBytes(): number {
+    return this.#listener?.waitingBytes ?? 0;
+  }
+
+  get passedBytes(): number {
+    const { bytesOut, body } = this.#exchange;
+    return bytesOut + body.length - this.waitingBytes - this.queuedBytes;
+  }
+
+  cutStalled(): void {
+    this.abort();
   }
 
   pourInto(sink: CallBodySink): void {

@@ -53,6 +53,11 @@ export class CallResponse {
     return this.#hasEnded;
   }
 
+  /** The memory of what the sink has yet to take. */
+  get keptBytes(): number {
+    return this.#gathered.capacity;
+  }
+
   /** Reads on if the sink takes more. */
   readOn(): void {
     if (!this.#sink.wantsResponse) return;

@@ -13,18 +13,12 @@ import { cancelStream } from "../cancel-stream.ts";
 import { isEnded } from "../close-once-ended.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
 import { StreamWriter } from "../front/stream-writer.ts";
-import type { Http2ProxyOptions } from "../proxy/create-http2-proxy.ts";
+import type { GrpcProxyOptions } from "../proxy/create-http2-proxy.ts";
 import type { CallBodySink, CallClient } from "./call-client.ts";
 import { callFields, forwardedFields } from "./call-fields.ts";
 import { CallResponse, type ResponseSink } from "./call-response.ts";
 import type { PodSession } from "./pod-session.ts";
 import { refusalOfCall } from "./refused-calls.ts";
-
-/** `streamIdleMs` limits the time in which nothing moves, and `totalMs` a call from its dispatch. */
-export type GrpcProxyOptions = Pick<
-  Http2ProxyOptions,
-  "clock" | "sweep" | "maxRequestBodyBytes" | "sessions" | "streamIdleMs" | "totalMs"
->;
 
 /**
  * One call of gRPC between a client and a sandbox.
@@ -166,6 +160,10 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   clientDrained(): void {
     this.#response?.readOn();
+  }
+
+  get waitingBytes(): number {
+    return (this.#out?.queuedBytes ?? 0) + (this.#response?.keptBytes ?? 0);
   }
 
   // The sandbox.

@@ -14,6 +14,12 @@ export interface Http2ProxyOptions extends Http1ProxyOptions {
   readonly sessions: PodSessions;
 }
 
+/** `streamIdleMs` limits the time in which nothing moves, and `totalMs` a call from its dispatch. */
+export type GrpcProxyOptions = Pick<
+  Http2ProxyOptions,
+  "clock" | "sweep" | "maxRequestBodyBytes" | "sessions" | "streamIdleMs" | "totalMs"
+>;
+
 /** Proxies streams of HTTP/2 to sandboxes, on a connection that was established before: gRPC over HTTP/2, all else over HTTP/1.1. */
 export function createHttp2Proxy(options: Http2ProxyOptions): ProxyRequest<StreamExchange> {
   return (exchange, upstream, how) => {

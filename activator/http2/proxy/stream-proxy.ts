@@ -115,6 +115,10 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#pod.readOn();
   }
 
+  get waitingBytes(): number {
+    return this.isDone ? 0 : this.#upstream.socket.writableLength;
+  }
+
   // The sandbox.
 
   get wantsResponse(): boolean {
@@ -192,13 +196,9 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
       this.#tunnel?.cut();
       return this.#fail(this.#error("ResponseLost", socket.errored));
     }
-    const late = this.#limits.late(this.#progress, this.#waitsForClient, nowMs);
+    // The sandbox owes nothing once it has taken everything that its client has sent, and that is not the whole request.
+    const late = this.#limits.late(this.#progress, this.#owesNoBytes && this.#sender.waitsForClient, nowMs);
     if (late) this.#fail(this.#error(late));
-  }
-
-  /** Whether the sandbox owes nothing: it has taken everything that its client has sent, and that is not the whole request. */
-  get #waitsForClient(): boolean {
-    return this.#owesNoBytes && this.#sender.waitsForClient;
   }
 
   /** Whether the sandbox is not within its response, so that only its taking of the request counts. */
