@@ -204,7 +204,7 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB of its head, or part of 8 KiB; a connection by name counts once for each 8 KiB of its ClientHello and 4 KiB more",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB, or part of 8 KiB, of its head and of what is kept of its body; a connection by name counts once for each 8 KiB of its ClientHello and 4 KiB more",
     positive,
   ),
   "held-max-per-namespace": flag.integer(

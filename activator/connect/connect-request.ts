@@ -64,9 +64,6 @@ export interface ConnectClient extends Leaver {
   readonly keptBytesMax?: number;
 }
 
-/** What its places in `HoldLimits` must have room for. */
-export const heldBytesOf = ({ head, keptBytesMax }: ConnectClient): number | undefined => head?.bytes ?? keptBytesMax;
-
 /** A client, authorized, that wants a connection to a sandbox. */
 export interface ConnectRequest {
   readonly to: Destination;

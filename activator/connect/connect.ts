@@ -1,9 +1,10 @@
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
-import { beginUse, type ConnectRequest, commit, heldBytesOf, holdLeftMs, resolveNow } from "./connect-request.ts";
+import { beginUse, type ConnectRequest, commit, holdLeftMs, resolveNow } from "./connect-request.ts";
 import type { Upstream } from "./connector.ts";
 import { DialError } from "./dial.ts";
+import { heldPlaces } from "./held-places.ts";
 
 /**
  * Returns a connection to the sandbox, and wakes the sandbox if it sleeps. The use is marked as sent with it: at once with an
@@ -47,9 +48,9 @@ async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promi
 async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {
   const { to, deps, client, observer } = connectRequest;
   if (client.left) throw new ClientGone("the client left");
-  using _slot = deps.holdLimits.admit(to.namespace, to.name, heldBytesOf(client));
-  using _held = observer.held();
   const over = new AbortController();
+  using _slot = heldPlaces(deps.holdLimits, to, client, (error) => over.abort(error));
+  using _held = observer.held();
   const because = `waiting for port ${target.port} to accept connections`;
   const dialling = {
     timedOut: () => over.abort(new ActivatorError("WakeTimedOut", { subject: to.name, because })),

@@ -1,6 +1,7 @@
 import { autoResumeDefaults } from "../../api/rules/defaults.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
+import { heldPlaces } from "../connect/held-places.ts";
 import { holdLimitMs } from "../connect/hold-limit.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
@@ -80,8 +81,6 @@ export class FirstView {
     const { cluster, holdLimits, holdDeadlines } = this.#deps;
     if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
     if (request.left) throw new ClientGone("the client left");
-    using _slot = holdLimits.admit(spelt.namespace, spelt.name, request.head.bytes);
-    using _held = observer.held();
     using listening = new DisposableStack();
     let changes: Pick<ChangeSignal, "next" | "reset" | "notify"> = new ChangeSignal();
     let failure: Error | undefined;
@@ -89,6 +88,8 @@ export class FirstView {
       failure ??= reason;
       changes.notify();
     };
+    using _slot = heldPlaces(holdLimits, spelt, request, end);
+    using _held = observer.held();
     const next = async () => {
       await changes.next();
       changes.reset();

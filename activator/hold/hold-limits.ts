@@ -16,10 +16,19 @@ interface NamespaceCount extends Count {
   readonly sandboxes: Map<string, Count>;
 }
 
+/** The places of one request. Dispose of them to give them back. */
+export interface LentPlaces extends Disposable {
+  /** So many bytes more are kept of the request. Returns whether there was a free place for them, if they need one. */
+  grow(bytes: number): boolean;
+}
+
 /** The shared fraction of the places: see `HoldLimits`. */
 const sharedPart = 0.1;
 
-/** The bytes of a request head, or of a raw connection, that one place has room for. More take more places, so places limit memory too. */
+/**
+ * The bytes of a request, head and kept body, or of a raw connection, that one place has room for. More take more places, so places limit
+ * memory too.
+ */
 const bytesOfPlace = 8_192;
 
 /**
@@ -46,29 +55,32 @@ export class HoldLimits {
   }
 
   /**
-   * Returns the places of one request; dispose of them to give them back. A request of which `headBytes` bytes are kept is
-   * admitted if one place is free, and takes as many as these need.
+   * Returns the places of one request. A request of which `bytes` bytes are kept is admitted if one place is free, and takes as many as
+   * these need.
    *
    * @throws ActivatorError if the sandbox, its namespace or the replica has no free place.
    */
-  admit(namespace: string, name: string, headBytes = 0): Disposable {
+  admit(namespace: string, name: string, bytes = 0): LentPlaces {
     const inNamespace = this.#namespaces.get(namespace) ?? { name: namespace, lent: 0, sandboxes: new Map() };
     const inSandbox = inNamespace.sandboxes.get(name) ?? { name, lent: 0 };
+    if (!this.#hasRoom(inNamespace, inSandbox)) throw new ActivatorError("HoldLimitReached");
+    if (inNamespace.lent === 0) this.#namespaces.set(namespace, inNamespace);
+    if (inSandbox.lent === 0) inNamespace.sandboxes.set(name, inSandbox);
+    return new Places(bytes, {
+      hasRoom: () => this.#hasRoom(inNamespace, inSandbox),
+      take: (more) => this.#take(inNamespace, inSandbox, more),
+    });
+  }
+
+  #hasRoom(inNamespace: Count, inSandbox: Count): boolean {
     const { total, perNamespace, perSandbox } = this.#limits;
     const free = total - this.#total;
     const isShared = free <= this.#shared && inNamespace.lent >= free;
-    if (free <= 0 || isShared || inNamespace.lent >= perNamespace || inSandbox.lent >= perSandbox) {
-      throw new ActivatorError("HoldLimitReached");
-    }
-    if (inNamespace.lent === 0) this.#namespaces.set(namespace, inNamespace);
-    if (inSandbox.lent === 0) inNamespace.sandboxes.set(name, inSandbox);
-    const places = Math.max(Math.ceil(headBytes / bytesOfPlace), 1);
-    this.#add(inNamespace, inSandbox, places);
-    return new Place(() => this.#giveBack(inNamespace, inSandbox, places));
+    return free > 0 && !isShared && inNamespace.lent < perNamespace && inSandbox.lent < perSandbox;
   }
 
-  #giveBack(inNamespace: NamespaceCount, inSandbox: Count, places: number): void {
-    this.#add(inNamespace, inSandbox, -places);
+  #take(inNamespace: NamespaceCount, inSandbox: Count, places: number): void {
+    this.#add(inNamespace, inSandbox, places);
     if (inSandbox.lent === 0) inNamespace.sandboxes.delete(inSandbox.name);
     if (inNamespace.lent === 0) this.#namespaces.delete(inNamespace.name);
   }
@@ -80,17 +92,40 @@ export class HoldLimits {
   }
 }
 
-/** The places of one request. They are given back once. */
-class Place implements Disposable {
-  #giveBack: (() => void) | undefined;
+interface Lender {
+  hasRoom(): boolean;
+  /** Negative: they are given back. */
+  take(places: number): void;
+}
 
-  constructor(giveBack: () => void) {
-    this.#giveBack = giveBack;
+/** Given back once. */
+class Places implements LentPlaces {
+  #lender: Lender | undefined;
+  #bytes: number;
+  #count: number;
+
+  constructor(bytes: number, lender: Lender) {
+    this.#lender = lender;
+    this.#bytes = bytes;
+    this.#count = placesOf(bytes);
+    lender.take(this.#count);
+  }
+
+  grow(bytes: number): boolean {
+    this.#bytes += bytes;
+    const more = placesOf(this.#bytes) - this.#count;
+    if (more <= 0 || !this.#lender) return true;
+    if (!this.#lender.hasRoom()) return false;
+    this.#count += more;
+    this.#lender.take(more);
+    return true;
   }
 
   [Symbol.dispose](): void {
-    const giveBack = this.#giveBack;
-    this.#giveBack = undefined;
-    giveBack?.();
+    const lender = this.#lender;
+    this.#lender = undefined;
+    lender?.take(-this.#count);
   }
 }
+
+const placesOf = (bytes: number): number => Math.max(Math.ceil(bytes / bytesOfPlace), 1);

@@ -1,6 +1,7 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
-import { type ConnectRequest, type Destination, heldBytesOf } from "../connect/connect-request.ts";
+import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
+import { heldPlaces } from "../connect/held-places.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import { HeldRequest } from "./held-request.ts";
@@ -33,9 +34,10 @@ export class SandboxHolds {
     if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
       throw new ActivatorError("HoldLimitReached");
     }
-    const slot = deps.holdLimits.admit(to.namespace, to.name, heldBytesOf(client));
+    let waiter: HeldRequest | undefined;
+    const slot = heldPlaces(deps.holdLimits, to, client, (error) => waiter?.end(error));
     const wait = running ?? this.#begin(key, to, uid, connectRequest);
-    const waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
+    waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
     wait.join(waiter);
     return waiter.reached;
   }

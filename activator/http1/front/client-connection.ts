@@ -78,7 +78,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   nextBuffer(): Buffer {
-    return this.#place.next(this.#ahead.room(this.#exchange?.body.keptBytes ?? 0));
+    return this.#place.next(this.#ahead.room(this.#exchange?.body.ownBytes ?? 0));
   }
 
   /** False while a write still holds the next bytes' place, enough is kept, or the body's sink is behind. */
@@ -220,7 +220,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const at = exchange.body.take(this.#place, bytes, start, end);
     const { refusal } = exchange.body;
     if (refusal !== undefined) return this.#spoil(errorOfRefusal(refusal));
-    this.#ahead.keep(bytes, at, end);
+    exchange.body.followedBy(this.#ahead.keep(bytes, at, end));
     this.#linger?.dropped(at - start, this.#host.nowMs());
     if (this.#linger && exchange.body.complete) this.concluded(exchange);
   }

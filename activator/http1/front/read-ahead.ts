@@ -45,8 +45,13 @@ export class ReadAhead {
     return kept === 0 || kept >= readAheadBytesMax ? undefined : readAheadBytesMax - kept;
   }
 
-  /** Keeps `bytes` from `from` to `to` for later. They may be bytes that were read ahead before. */
-  keep(bytes: Buffer, from: number, to: number): void {
+  /** Keeps `bytes` from `from` to `to` for later. They may be bytes that were read ahead before. Returns how many are kept in all. */
+  keep(bytes: Buffer, from: number, to: number): number {
+    this.#keep(bytes, from, to);
+    return this.length;
+  }
+
+  #keep(bytes: Buffer, from: number, to: number): void {
     if (from >= to) {
       if (bytes === this.#kept?.bytes) this.clear();
       return;

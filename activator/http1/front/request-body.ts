@@ -27,7 +27,8 @@ export interface BodySink {
 export class RequestBody implements BodyParts, KeptBody {
   readonly #framer: BodyFramer | undefined;
   #kept: KeptBytes | undefined;
-  #keptBytes = 0;
+  #ownBytes = 0;
+  #behindBytes = 0;
   #onGrowth: ((bytes: number) => void) | undefined;
   #last = "";
   #sink: BodySink | undefined;
@@ -54,8 +55,20 @@ export class RequestBody implements BodyParts, KeptBody {
   }
 
   /** Bytes with framing that are kept for a sink. */
+  get ownBytes(): number {
+    return this.#ownBytes;
+  }
+
+  /** Those, and what is kept of the requests behind it. */
   get keptBytes(): number {
-    return this.#keptBytes;
+    return this.#ownBytes + this.#behindBytes;
+  }
+
+  /** So many bytes behind it are kept, until it has ended. */
+  followedBy(bytes: number): void {
+    const more = bytes - this.#behindBytes;
+    this.#behindBytes = bytes;
+    if (more > 0) this.#onGrowth?.(more);
   }
 
   onGrowth(listener: ((bytes: number) => void) | undefined): void {
@@ -70,7 +83,7 @@ export class RequestBody implements BodyParts, KeptBody {
   /** Whether more of the body, or bytes behind it, may be read now. */
   get takesMore(): boolean {
     if (this.#sink) return this.#sink.wantsBody;
-    return this.complete || leavesRoom(this.#keptBytes);
+    return this.complete || leavesRoom(this.#ownBytes);
   }
 
   /** Reads on. Returns the position where it stopped: the end of the body, or of the bytes. */
@@ -95,14 +108,14 @@ export class RequestBody implements BodyParts, KeptBody {
     if (!this.#place) return;
     this.#kept ??= new KeptBytes(readAheadBytesMax);
     this.#kept.add(this.#place, bytes, from, to);
-    this.#keptBytes += to - from;
+    this.#ownBytes += to - from;
     this.#onGrowth?.(to - from);
   }
 
   /** The exchange has ended: kept bytes and the rest of the body are dropped. */
   discard(): void {
     this.#sink = noSink;
-    this.#keptBytes = 0;
+    this.#ownBytes = 0;
     this.#last = "";
     for (const kept of this.#takeKept()) this.#place?.unkeep(kept);
   }
@@ -119,7 +132,7 @@ export class RequestBody implements BodyParts, KeptBody {
       sink.keptBytes(kept);
       this.#place?.unkeep(kept);
     }
-    this.#keptBytes = 0;
+    this.#ownBytes = 0;
     if (this.complete) sink.bodyEnded(this.#last);
     this.#last = "";
   }

@@ -1,0 +1,31 @@
+import { ActivatorError } from "../failures/errors-for-clients.ts";
+import type { HoldLimits } from "../hold/hold-limits.ts";
+import type { ConnectClient, Destination } from "./connect-request.ts";
+
+type HeldClient = Pick<ConnectClient, "head" | "keptBytesMax">;
+
+/**
+ * Takes the places of a request or a raw connection: for its head, and for what is kept of its body, also of what arrives later. `crowded`
+ * is called if there is no place for that: then the request must end.
+ *
+ * @throws ActivatorError if no place is free.
+ */
+export function heldPlaces(
+  limits: Pick<HoldLimits, "admit">,
+  { namespace, name }: Pick<Destination, "namespace" | "name">,
+  { head, keptBytesMax = 0 }: HeldClient,
+  crowded: (error: ActivatorError) => void,
+): Disposable {
+  const body = head?.keptBody;
+  const places = limits.admit(namespace, name, (head?.bytes ?? keptBytesMax) + (body?.keptBytes ?? 0));
+  if (!body) return places;
+  body.onGrowth((more) => {
+    if (!places.grow(more)) crowded(new ActivatorError("HoldLimitReached"));
+  });
+  return {
+    [Symbol.dispose]: () => {
+      body.onGrowth(undefined);
+      places[Symbol.dispose]();
+    },
+  };
+}
