@@ -81,7 +81,7 @@ await using backend = await openBackend((socket) => {
     }
   });
 });
-await using path = await openProxyPath(backend.port, { streamIdleMs: 300 });
+await using path = await openProxyPath(backend.port, { streamIdleMs: 300, holdMs: 300 });
 
 /** The bytes of an answer that may say how a call ended. */
 type Ask = (client: Http2Client) => Promise<string>;

@@ -98,6 +98,8 @@ export type ProxyPathOptions = Partial<typeof defaults> &
     readonly http2?: false;
     /** Whether streams of HTTP/2 may begin. */
     readonly hasRoom?: Http2FrontParts["hasRoom"];
+    /** How long a request may wait for its connection, in milliseconds; absent: unlimited. */
+    readonly holdMs?: number;
   };
 
 export async function openProxyPath(backendPort: number, changed: ProxyPathOptions = {}): Promise<ProxyPath> {
@@ -147,6 +149,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     try {
       if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
       const gone = new AbortController();
+      if (changed.holdMs) clock.after(changed.holdMs, () => gone.abort(new ActivatorError("WakeTimedOut")));
       const left = new Promise<never>((_, reject) => {
         exchange.onLeave(() => {
           gone.abort(new ClientGone("the client left"));

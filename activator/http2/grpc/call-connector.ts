@@ -24,15 +24,16 @@ export class CallConnector implements Connections {
     return socket && { ...upstreamOf(target, socket), isShared: true };
   }
 
-  /** A shared connection if one has told meanwhile that it has room, or a new one. */
+  /** A shared connection if one has told meanwhile that it has room, or a new one. Not while the sandbox says that it takes no call. */
   async connect(target: Target, head: RequestHead | undefined, options: ConnectOptions): Promise<Upstream> {
     const shared = this.idle(target, head);
     if (shared) return shared;
     if (head?.grpc) await this.#untilSettled(target, options.signal);
+    while (head?.grpc && this.#sessions.takesNone(target)) await this.#untilSettled(target, options.signal);
     return this.idle(target, head) ?? (await this.#connections.connect(target, undefined, options));
   }
 
-  /** Waits while the first connection to that port has not told how many calls it takes. */
+  /** Waits while the first connection to that port has not told how many calls it takes, or takes none. */
   async #untilSettled(target: Target, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();

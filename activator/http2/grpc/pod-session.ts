@@ -60,8 +60,10 @@ export class PodSession implements Watched {
   #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
   #settledByMs: number;
-  /** Told once the settings have come, or will not come. */
+  /** Told once the settings have come that let calls begin, or will not come. */
   readonly #waiting = new Set<() => void>();
+  /** Since when they wait although the settings have come, in monotonic milliseconds. */
+  #fullSinceMs = Number.POSITIVE_INFINITY;
 
   /** `socket`: a new connection, on which no byte was sent. */
   constructor(socket: WireSocket, place: Place, owner: SessionOwner) {
@@ -91,11 +93,10 @@ export class PodSession implements Watched {
     );
     this.#native = nativeHandle(this.#session);
     this.#session.on("error", () => this.#leave()); // the calls learn of it by the ends of their streams
-    const settle = () => {
-      this.#settledByMs = Number.POSITIVE_INFINITY;
-      this.#tellWaiting();
-    };
-    this.#session.once("remoteSettings", settle);
+    this.#session.on(
+      "remoteSettings",
+      guarded("pod-connection", () => this.#settled()),
+    );
     this.#control.watch(
       this.#session,
       guarded("pod-connection", () => this.#countExtraFrame(0)),
@@ -121,11 +122,15 @@ export class PodSession implements Watched {
   }
 
   /**
-   * Calls the listener once, in a turn of its own, when the sandbox has said how many calls it takes, or the connection takes none.
-   * Undefined: the sandbox has said it, or too many others wait. Disposing ends the wait.
+   * Calls the listener once, in a turn of its own, when the sandbox has said how many calls it takes, or the connection closes. If the
+   * sandbox has said that it takes none, when it has said something else, or after a time. Undefined: it takes some, or too many others
+   * wait for its settings. Disposing ends the wait.
    */
   whenSettled(listener: () => void): Disposable | undefined {
-    if (this.room !== undefined || this.#isLeaving || this.#waiting.size >= waitingMax) return undefined;
+    const { room } = this;
+    if (this.#isLeaving || (room ?? 0) > 0) return undefined;
+    if (room === undefined && this.#waiting.size >= waitingMax) return undefined;
+    if (room === 0) this.#fullSinceMs = Math.min(this.#fullSinceMs, this.#owner.now().ticksMs);
     this.#waiting.add(listener);
     return { [Symbol.dispose]: () => void this.#waiting.delete(listener) };
   }
@@ -176,6 +181,8 @@ export class PodSession implements Watched {
   check(nowMs: number): void {
     this.#control.check();
     this.#share.check();
+    if (nowMs - this.#fullSinceMs >= settingsMs) this.#tellWaiting();
+    if (this.#waiting.size > 0 && this.room === 0) return; // what waits would open another connection
     const isIdleTooLong = this.#restedAt !== undefined && nowMs - this.#restedAt.ticksMs >= idleMs;
     if (isIdleTooLong || nowMs >= this.#settledByMs) this.close();
   }
@@ -211,8 +218,16 @@ export class PodSession implements Watched {
     setImmediate(() => runGuarded("pod-connection", () => this.close()));
   }
 
+  /** A sandbox may send its settings again. */
+  #settled(): void {
+    const isFirst = this.#settledByMs !== Number.POSITIVE_INFINITY;
+    this.#settledByMs = Number.POSITIVE_INFINITY;
+    if (isFirst || this.room !== 0) this.#tellWaiting();
+  }
+
   /** One after the other, so that each sees what the ones before it have begun. */
   #tellWaiting(): void {
+    this.#fullSinceMs = Number.POSITIVE_INFINITY;
     for (const listener of this.#waiting) {
       setImmediate(() => {
         if (this.#waiting.delete(listener)) runGuarded("pod-connection", listener);

@@ -40,30 +40,47 @@ export class PodSessions implements SessionOwner, Disposable {
    * Gives the session for a call on this connection, or on one that has room: then this one is closed. It is not idle from now on: if no
    * call begins on it, call its `unused`.
    *
-   * If another connection to that port was opened, and the sandbox has not said yet how many calls it takes, `take` is called
-   * when that is known. What is returned then ends the wait and closes this connection. `take` gets no session if this connection was
-   * closed meanwhile and no other has room.
+   * If another connection to that port was opened, and the sandbox has not said yet how many calls it takes, or takes none now, `take` is
+   * called when that is known or has changed. What is returned then ends the wait and closes this connection. `take` gets no session if the
+   * sandbox still takes none, or if this connection was closed meanwhile and no other has room.
    */
   sessionFor(upstream: Upstream, take: (session?: PodSession) => void): Disposable | undefined {
-    const known = this.#knownFor(upstream);
-    if (known) return void take(known);
-    const waits = this.whenSettled(upstream.target, () => take(this.#knownFor(upstream) ?? this.#newFor(upstream)));
-    if (!waits) return void take(this.#newFor(upstream));
+    const { target, socket } = upstream;
+    let waits: Disposable | undefined;
+    let waited: "no" | "for settings" | "for room" = "no";
+    const look = (): void => {
+      waits = undefined;
+      const known = this.#knownFor(upstream);
+      if (known) return take(known);
+      const takesNone = this.takesNone(target);
+      if (takesNone) socket.destroy(); // another connection would take none either
+      if (waited === "no" || (takesNone && waited !== "for room")) waits = this.whenSettled(target, look);
+      waited = takesNone ? "for room" : "for settings";
+      if (!waits) take(this.#newFor(upstream));
+    };
+    look();
+    if (!waits) return undefined;
     return {
       [Symbol.dispose]: () => {
-        waits[Symbol.dispose]();
-        upstream.socket.destroy();
+        waits?.[Symbol.dispose]();
+        socket.destroy();
       },
     };
   }
 
+  /** Whether the sandbox has said that it takes no call at all. Each connection that it gets may cost it as much as a call. */
+  takesNone(place: Place): boolean {
+    const sessions = [...this.#byPort.of(keyOf(place))];
+    return sessions.some(({ room }) => room === 0) && !sessions.some(({ room = 0 }) => room > 0);
+  }
+
   /**
-   * Calls the listener once when a sandbox has said how many calls its first connection takes. Undefined: there is no such connection, or
-   * too many others wait.
+   * Calls the listener once when a sandbox has said how many calls its first connection takes. If it takes none, when that has changed, or
+   * after a time. Undefined: there is no such connection, or too many others wait.
    */
   whenSettled(place: Place, listener: () => void): Disposable | undefined {
     const sessions = [...this.#byPort.of(keyOf(place))];
-    if (sessions.some(({ room }) => room !== undefined)) return undefined;
+    if (sessions.some(({ room = 0 }) => room > 0)) return undefined;
     for (const session of sessions) {
       const waits = session.whenSettled(listener);
       if (waits) return waits;
