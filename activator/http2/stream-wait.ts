@@ -36,9 +36,9 @@ export class StreamWait implements Watched, WaitingStream {
     host.sweep.add(this);
   }
 
-  check(): void {
+  check(nowMs: number): void {
     const { waitingBytes, passedBytes } = this.#sides;
-    this.#host.waiting.keep(this, waitingBytes, passedBytes);
+    this.#host.waiting.keep(this, { bytes: waitingBytes, passed: passedBytes, nowMs });
   }
 
   shed(): void {

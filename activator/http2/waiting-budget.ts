@@ -16,10 +16,30 @@ export interface WaitingEvents {
 
 /** The maximum memory of what waits on all streams, in bytes: 500 to 1,000 streams of which nothing is taken. */
 export const waitingBytesMax = 67_108_864;
+/** A stream that has moved within this time is spared, so that slow clients that read are not cut. Milliseconds. */
+const sparedMs = 10_000;
+/** Beyond so many times the maximum no stream is spared. */
+const hardFactor = 4;
+
+/** Absent: the defaults. */
+export interface WaitingLimits {
+  readonly bytesMax?: number | undefined;
+  readonly sparedMs?: number;
+}
+
+/** What waits on a stream at a time. `passed`: a number that changes whenever something moves. */
+interface Counted {
+  readonly bytes: number;
+  readonly passed: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: number;
+}
 
 interface Waiting {
   readonly bytes: number;
   readonly passed: number;
+  /** When something moved. */
+  readonly sinceMs: number;
 }
 
 /** The streams of one connection of a client, to one namespace. */
@@ -37,17 +57,19 @@ interface OfNamespace {
 /**
  * Limits the memory of what waits on streams of HTTP/2 for a slow side. One connection of a client has a thousand streams, and each
  * keeps what its windows allow. Beyond the limit, the namespace with most loses a stream, of the connection with most: the one that has
- * stood still for longest.
+ * stood still for longest, once that is long enough.
  */
 export class WaitingBudget {
   readonly #bytesMax: number;
+  readonly #sparedMs: number;
   readonly #events: WaitingEvents;
   readonly #namespaces = new Map<string, OfNamespace>();
   #bytes = 0;
 
-  constructor(events: WaitingEvents, bytesMax: number = waitingBytesMax) {
+  constructor(events: WaitingEvents, limits: WaitingLimits = {}) {
     this.#events = events;
-    this.#bytesMax = bytesMax;
+    this.#bytesMax = limits.bytesMax ?? waitingBytesMax;
+    this.#sparedMs = limits.sparedMs ?? sparedMs;
   }
 
   /** The memory of all that waits, in bytes. */
@@ -56,18 +78,18 @@ export class WaitingBudget {
   }
 
   /**
-   * Sets what waits on a stream. Others, perhaps this one too, are shed until the rest fits. `passed`: a number that changes whenever
-   * something moves.
+   * Sets what waits on a stream. Others, perhaps this one too, are shed until the rest fits.
    */
-  keep(stream: WaitingStream, bytes: number, passed: number): void {
+  keep(stream: WaitingStream, { bytes, passed, nowMs }: Counted): void {
     if (bytes <= 0) return this.release(stream);
     const ofNamespace = this.#ofNamespace(stream.namespace);
     const ofConnection = connectionIn(ofNamespace, stream.connection);
     const before = ofConnection.streams.get(stream);
     if (before?.passed !== passed) ofConnection.streams.delete(stream);
-    ofConnection.streams.set(stream, { bytes, passed });
+    const sinceMs = before?.passed === passed ? before.sinceMs : nowMs;
+    ofConnection.streams.set(stream, { bytes, passed, sinceMs });
     this.#add(ofNamespace, ofConnection, bytes - (before?.bytes ?? 0));
-    this.#shedUntilRestFits();
+    this.#shedUntilRestFits(nowMs);
   }
 
   release(stream: WaitingStream): void {
@@ -95,12 +117,14 @@ export class WaitingBudget {
     return ofNamespace;
   }
 
-  #shedUntilRestFits(): void {
+  #shedUntilRestFits(nowMs: number): void {
     while (this.#bytes > this.#bytesMax) {
       const ofNamespace = withMost(this.#namespaces.values());
       const ofConnection = ofNamespace && withMost(ofNamespace.connections.values());
-      const [stillest] = ofConnection?.streams.keys() ?? [];
-      if (!stillest) return;
+      const [first] = ofConnection?.streams ?? [];
+      if (!first) return;
+      const [stillest, { sinceMs }] = first;
+      if (this.#bytes <= hardFactor * this.#bytesMax && nowMs - sinceMs < this.#sparedMs) return;
       this.release(stillest);
       this.#events.stalledCut();
       stillest.shed();
