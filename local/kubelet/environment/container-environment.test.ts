@@ -138,6 +138,12 @@ describe("the environment of a container", () => {
     expect(() => environmentOf({ env })).toThrow("the variables have more than 2000 bytes");
   });
 
+  it("is refused when a value is longer than Linux takes, before anything of it is replaced", () => {
+    const env = (bytes: number) => [{ name: "A", value: "x".repeat(bytes) }];
+    expect(environmentOf({ env: env(131_071) }, nothing, 1_000_000)).toHaveProperty("A");
+    expect(() => environmentOf({ env: env(131_072) }, nothing, 1_000_000)).toThrow("131072 bytes");
+  });
+
   it("is refused when the same object under many prefixes makes it too long", () => {
     const envFrom = Array.from({ length: 400 }, (_, i) => ({ prefix: `P${i}_`, secretRef: { name: "keys" } }));
     expect(() => environmentOf({ envFrom }, settings)).toThrow("the variables have more than 2000 bytes");

@@ -12,9 +12,11 @@ export class ExpansionTooLong extends Error {
  */
 export function expand(text: string, lookUp: (name: string) => string | undefined, bytesMax: number): string {
   let leftBytes = bytesMax;
-  return text.replace(/\$(\$|\(([^)]*)\))/g, (reference, second: string, name: string | undefined) => {
-    if (second === "$") return "$";
-    const value = lookUp(name ?? "");
+  // Each position is looked at once: where no parenthesis closes, one match takes all the rest of the text.
+  return text.replace(/\$(?:\$|\(([^)]*)(\)?))/g, (reference: string, name?: string, closing?: string) => {
+    if (name === undefined) return "$";
+    if (!closing) return reference.replaceAll("$$", () => "$");
+    const value = lookUp(name);
     if (value === undefined) return reference;
     // A value has at least as many bytes as units.
     leftBytes -= value.length;

@@ -15,6 +15,7 @@ it.each([
   { command: ["$(UNKNOWN)"], has: true },
   { command: ["$(PROGRAM)"], env: [{ name: "PROGRAM", value: "no-such-program" }], has: false },
   { command: ["$(LONG)".repeat(600)], env: [{ name: "LONG", value: "x".repeat(1_000_000) }], has: true },
+  { command: [`/no/such/${"x".repeat(131_072)}`], has: true },
   { command: ["node"], env: [{ name: "PATH", value: "/no/such/place" }], has: false },
 ])("of command $# says $has", ({ has, ...container }) => {
   expect(machineHasProgram({ name: "main", ...container }, path)).toBe(has);

@@ -1,6 +1,6 @@
 import type { Container } from "../../../api/kinds/core.ts";
 import { ExpansionTooLong, expand } from "../environment/expansion.ts";
-import { launchBytesMax } from "../environment/launch-budget.ts";
+import { launchBytesMax, wordBytesMax } from "../environment/launch-budget.ts";
 import { findProgram } from "./program.ts";
 
 /**
@@ -18,6 +18,7 @@ export function machineHasProgram({ command = [], env = [] }: Container, inherit
 }
 
 function expandedOrNothing(word: string, lookUp: (name: string) => string | undefined): string | undefined {
+  if (Buffer.byteLength(word) > wordBytesMax) return undefined;
   try {
     return expand(word, lookUp, launchBytesMax);
   } catch (error) {
