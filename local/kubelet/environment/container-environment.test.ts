@@ -166,9 +166,10 @@ describe("the environment of a container", () => {
     ["requests.cpu", "1m", "250"],
     ["requests.cpu", "0", "1"],
     ["requests.memory", undefined, "0"],
+    ["limits.cpu", "100m", "11"],
   ])("has %s in units of %s", (resource, divisor, value) => {
     const resourceFieldRef = { resource, ...(divisor && { divisor }) };
-    const resources = { limits: { memory: "64Mi" }, requests: { cpu: "250m" } };
+    const resources = { limits: { memory: "64Mi", cpu: "1.1" }, requests: { cpu: "250m" } };
     expect(environmentOf({ resources, env: [{ name: "X", valueFrom: { resourceFieldRef } }] })).toMatchObject({
       X: value,
     });

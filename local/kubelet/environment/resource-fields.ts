@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import type { Container, Pod, ResourceFieldRef } from "../../../api/kinds/core.ts";
+import { exactQuantity } from "../../../api/rules/quantity.ts";
 import { StartRefused } from "../start-refusal.ts";
-import { parseQuantity } from "./quantity.ts";
 
 /**
  * The value of `limits.cpu`, `requests.memory` and so on, in units of its divisor and rounded up. An absent limit is
@@ -14,13 +14,13 @@ export function resourceValue(reference: ResourceFieldRef, self: Container, pod:
   const container = containerName ? pod.spec?.containers.find(({ name }) => name === containerName) : self;
   const match = /^(limits|requests)\.(cpu|memory|ephemeral-storage)$/.exec(resource);
   // The API server stores an absent divisor as "0", which means 1.
-  const unit = parseQuantity(divisor) || 1;
+  const unit = exactQuantity(divisor) || exactQuantity(1) || 1n;
   if (!container || !match) throw new StartRefused("CreateContainerConfigError", `unsupported resource: ${resource}`);
   const [, side, name = ""] = match;
   const stated = side === "limits" ? container.resources?.limits?.[name] : container.resources?.requests?.[name];
-  const value =
-    (stated === undefined ? undefined : parseQuantity(stated)) ?? (side === "limits" ? machineHas(name) : 0);
-  return String(Math.ceil(value / unit));
+  const ours = side === "limits" ? machineHas(name) : 0;
+  const value = (stated === undefined ? undefined : exactQuantity(stated)) ?? exactQuantity(ours) ?? 0n;
+  return String(value / unit + (value % unit > 0n ? 1n : 0n));
 }
 
 function machineHas(resource: string): number {

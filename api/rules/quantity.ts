@@ -29,13 +29,17 @@ const scale = 120;
  * has more than 128 characters, equals only the identical text.
  */
 export function sameQuantity(a: string | number, b: string | number): boolean {
-  const left = exactValue(String(a));
-  const right = exactValue(String(b));
+  const left = exactQuantity(a);
+  const right = exactQuantity(b);
   return left === undefined || right === undefined ? String(a) === String(b) : left === right;
 }
 
-/** The amount times 10^scale as an integer, so that nothing is lost to rounding. */
-function exactValue(text: string): bigint | undefined {
+/**
+ * The amount of a Kubernetes quantity such as `500m`, `1.5Gi` or `2e3`, in units of 10^-120: as an integer, so that nothing is lost to
+ * rounding. Undefined if it is malformed, or has more than 128 characters.
+ */
+export function exactQuantity(quantity: string | number): bigint | undefined {
+  const text = String(quantity);
   const match = text.length <= charactersMax ? pattern.exec(text) : null;
   if (!match) return undefined;
   const [, sign, digits = "", exponent, suffix = ""] = match;
