@@ -17,9 +17,12 @@ it.each([
   expect(sameQuantity(one, other)).toBe(true);
 });
 
-it.each(["", ".", "Mi", "1 Gi", "1GiB", "0x10", "1e1.5", "1".repeat(129)])("does not take %j for a quantity", (text) => {
-  expect(exactQuantity(text)).toBeUndefined();
-});
+it.each(["", ".", "Mi", "1 Gi", "1GiB", "0x10", "1e1.5", "1".repeat(129)])(
+  "does not take %j for a quantity",
+  (text) => {
+    expect(exactQuantity(text)).toBeUndefined();
+  },
+);
 
 it.each(["1", "1.", ".", "1e"])("reads 1,000,000 characters of %j in little time", (unit) => {
   const text = unit.repeat(1_000_000 / unit.length);

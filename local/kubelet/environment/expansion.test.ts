@@ -14,7 +14,11 @@ it.each([
   { text: "$$(IP)", becomes: "$(IP)", because: "two dollars are one that means nothing" },
   { text: "$$$(IP)", becomes: "$127.64.1.2", because: "the third dollar begins a reference" },
   { text: "$IP $(IP", becomes: "$IP $(IP", because: "only closed parentheses refer" },
-  { text: "$(IP)$(IP $$ $$(IP", becomes: "127.64.1.2$(IP $ $(IP", because: "two dollars are one in an open reference too" },
+  {
+    text: "$(IP)$(IP $$ $$(IP",
+    becomes: "127.64.1.2$(IP $ $(IP",
+    because: "two dollars are one in an open reference too",
+  },
   { text: "cost: 5$", becomes: "cost: 5$", because: "a dollar at the end is a dollar" },
 ])("expands $text to $becomes, for $because", ({ text, becomes }) => {
   expect(expand(text, lookUp, 100)).toBe(becomes);
