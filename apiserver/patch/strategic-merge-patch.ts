@@ -1,6 +1,6 @@
 import { ownField, setField } from "../../lib/data/own-fields.ts";
 import { isJsonObject, type JsonObject } from "../json-values.ts";
-import { badRequest } from "../status-errors.ts";
+import { badRequest, rejectedRequest } from "../status-errors.ts";
 import { listMergeAt } from "./merge-keys.ts";
 
 const directive = "$patch";
@@ -8,49 +8,74 @@ const retain = "$retainKeys";
 const deleteFromList = "$deleteFromPrimitiveList/";
 const elementOrder = "$setElementOrder/";
 
+/** An object of 3 MiB has less than a million fields and items, and a usual patch merges each of them once. This many take some tenths of a second. */
+const copiedItemsMax = 5_000_000;
+/** The copy of a field takes as long as that of this many items. */
+const itemsPerField = 5;
+
+/** Where a merge is, and what all merges of the patch have cost. */
+interface Place {
+  readonly path: readonly string[];
+  readonly work: Work;
+}
+
+/** Each item with the same key as another one copies again what is there: a small patch may ask for hours. */
+class Work {
+  #copiedItems = 0;
+
+  /** Call it before so many items are copied. */
+  take(items: number): void {
+    this.#copiedItems += items;
+    if (this.#copiedItems > copiedItemsMax) throw rejectedRequest();
+  }
+}
+
 /**
  * A strategic merge patch of a built-in kind: like a merge patch, but lists with a merge key merge item by item, and
  * `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder` express other changes. The target is not
  * modified.
  *
- * @throws StatusError 400 for an unknown directive, or an item without its merge key.
+ * @throws StatusError 400 for an unknown directive, or an item without its merge key; 422 for items that copy more than five million items, or a
+ * million fields, of the target.
  */
 export function strategicMergePatch(target: JsonObject, patch: JsonObject): JsonObject {
-  return mergeObject(target, patch, []) ?? {};
+  return mergeObject(target, patch, { path: [], work: new Work() }) ?? {};
 }
 
 /** Undefined: the patch deletes the object. */
-function mergeObject(target: JsonObject, patch: JsonObject, path: readonly string[]): JsonObject | undefined {
+function mergeObject(target: JsonObject, patch: JsonObject, place: Place): JsonObject | undefined {
   const verb = patch[directive];
   if (verb === "delete") return undefined;
   if (verb === "replace") return plain(patch);
   if (verb !== undefined && verb !== "merge") throw unknownDirective(verb);
 
+  place.work.take(itemsPerField * Object.keys(target).length);
   const merged: Record<string, unknown> = { ...retained(target, patch[retain]) };
   for (const [key, value] of Object.entries(patch)) {
     if (key.startsWith("$")) continue;
-    const next = value === null ? undefined : mergeValue(ownField(merged, key), value, [...path, key], patch);
+    const next = value === null ? undefined : mergeValue(ownField(merged, key), value, below(place, key), patch);
     if (next === undefined) delete merged[key];
     else setField(merged, key, next);
   }
   for (const [key, value] of Object.entries(patch)) {
-    if (key.startsWith(deleteFromList)) removeFromList(merged, key.slice(deleteFromList.length), value);
+    if (key.startsWith(deleteFromList)) removeFromList(merged, value, below(place, key.slice(deleteFromList.length)));
   }
   for (const [key, order] of Object.entries(patch)) {
-    if (key.startsWith(elementOrder)) reorder(merged, key.slice(elementOrder.length), order, path);
+    if (key.startsWith(elementOrder)) reorder(merged, order, below(place, key.slice(elementOrder.length)));
   }
   return merged;
 }
 
-function mergeValue(current: unknown, value: unknown, path: readonly string[], siblings: JsonObject): unknown {
-  if (isJsonObject(value)) return mergeObject(isJsonObject(current) ? current : {}, value, path);
+function mergeValue(current: unknown, value: unknown, place: Place, siblings: JsonObject): unknown {
+  if (isJsonObject(value)) return mergeObject(isJsonObject(current) ? current : {}, value, place);
   if (!Array.isArray(value)) return value;
-  const merge = listMergeAt(path);
+  const merge = listMergeAt(place.path);
   if (merge === "replace") return value;
   const before: readonly unknown[] = Array.isArray(current) ? current : [];
-  if (merge !== "set") return mergeList(before, value, merge.by, path);
+  place.work.take(before.length);
+  if (merge !== "set") return mergeList(before, value, merge.by, place);
   // Items that the same patch removes are removed afterwards.
-  return Object.hasOwn(siblings, `${deleteFromList}${path.at(-1)}`) || value.length > 0
+  return Object.hasOwn(siblings, `${deleteFromList}${fieldOf(place)}`) || value.length > 0
     ? [...new Set([...before, ...value])]
     : before;
 }
@@ -59,7 +84,7 @@ function mergeList(
   current: readonly unknown[],
   patch: readonly unknown[],
   by: string,
-  path: readonly string[],
+  place: Place,
 ): readonly unknown[] {
   const items = patch.filter(isJsonObject);
   if (items.some((item) => item[directive] === "replace" && !(by in item))) {
@@ -70,15 +95,16 @@ function mergeList(
   for (const item of items) {
     const key = item[by];
     if (key === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${by}`);
-    const [first = merged.length, ...others] = places.get(key) ?? [];
+    const known = places.get(key);
+    // Only the first item with a key changes. To copy the other places for each item of the patch would take quadratic time.
+    const first = known?.[0] ?? merged.length;
     const found = merged[first];
-    const next = mergeObject(isJsonObject(found) ? found : {}, item, path);
+    const next = mergeObject(isJsonObject(found) ? found : {}, item, place);
     merged[first] = next ?? removed;
-    if (next) places.set(key, [first, ...others]);
-    else {
+    if (!next) {
       places.delete(key);
-      for (const place of others) merged[place] = removed;
-    }
+      for (const each of known ?? []) merged[each] = removed;
+    } else if (!known) places.set(key, [first]);
   }
   return merged.filter((item) => item !== removed);
 }
@@ -104,26 +130,33 @@ function retained(target: JsonObject, keys: unknown): JsonObject {
   return Object.fromEntries(Object.entries(target).filter(([key]) => kept.has(key)));
 }
 
-function removeFromList(merged: Record<string, unknown>, field: string, unwanted: unknown): void {
+function removeFromList(merged: Record<string, unknown>, unwanted: unknown, place: Place): void {
+  const field = fieldOf(place);
   const current = ownField(merged, field);
   if (!Array.isArray(current) || !Array.isArray(unwanted)) return;
+  place.work.take(current.length);
   const all = new Set<unknown>(unwanted);
   merged[field] = current.filter((item) => !all.has(item));
 }
 
 /** Sorts the named items into the given order; the others keep their positions. */
-function reorder(merged: Record<string, unknown>, field: string, order: unknown, path: readonly string[]): void {
+function reorder(merged: Record<string, unknown>, order: unknown, place: Place): void {
+  const field = fieldOf(place);
   const current = ownField(merged, field);
   if (!Array.isArray(current) || !Array.isArray(order)) return;
-  const merge = listMergeAt([...path, field]);
+  place.work.take(current.length);
+  const merge = listMergeAt(place.path);
   const keyOf = (item: unknown) => (typeof merge === "object" && isJsonObject(item) ? item[merge.by] : item);
-  const places = new Map(order.map((item, place) => [keyOf(item), place]));
+  const places = new Map(order.map((item, at) => [keyOf(item), at]));
   const named = current
     .filter((item) => places.has(keyOf(item)))
     .sort((left, right) => (places.get(keyOf(left)) ?? 0) - (places.get(keyOf(right)) ?? 0))
     .values();
   merged[field] = current.map((item) => (places.has(keyOf(item)) ? named.next().value : item));
 }
+
+const below = ({ path, work }: Place, field: string): Place => ({ path: [...path, field], work });
+const fieldOf = ({ path }: Place): string => path.at(-1) ?? "";
 
 /** A patch without its directives: its value when the target is absent. */
 function plain(patch: JsonObject): JsonObject {
