@@ -70,7 +70,7 @@ const echo = (request, response) => {
 };
 
 const server = createServer((request, response) => {
-  const { pathname } = new URL(request.url, "http://any");
+  const [pathname] = request.url.split("?"); // not by new URL: it throws for a path such as "//"
   if (pathname === "/") return greet(request, response);
   if (pathname === "/counter" && request.method === "POST") return json(response, 200, { count: countOneMore() });
   if (pathname === "/counter") return json(response, 200, { count: count() });
@@ -85,6 +85,8 @@ const server = createServer((request, response) => {
 // RFC 6455, 4.2.2: the answer to the key of the handshake.
 const acceptKey = (key) => createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 
+const frameBytesMax = 1024 * 1024;
+
 /** RFC 6455, 5.2: one frame out of the bytes, or nothing while it is incomplete. */
 const readFrame = (bytes) => {
   if (bytes.length < 2) return undefined;
@@ -92,6 +94,7 @@ const readFrame = (bytes) => {
   const head = short < 126 ? 2 : short === 126 ? 4 : 10;
   if (bytes.length < head + 4) return undefined;
   const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
+  if (length > frameBytesMax) return { isTooLong: true };
   const end = head + 4 + length;
   if (bytes.length < end) return undefined;
   const mask = bytes.subarray(head, head + 4);
@@ -117,6 +120,10 @@ server.on("upgrade", (request, socket, rest) => {
   let bytes = rest;
   const drain = () => {
     for (let frame = readFrame(bytes); frame; frame = readFrame(bytes)) {
+      if (frame.isTooLong) {
+        writeFrame(socket, 0x88, Buffer.from([1009 >> 8, 1009 & 0xff])); // close: the message is too big
+        return socket.destroySoon();
+      }
       bytes = bytes.subarray(frame.end);
       const [close, ping, pong] = [8, 9, 10];
       if (frame.opcode === pong) continue;
@@ -127,7 +134,10 @@ server.on("upgrade", (request, socket, rest) => {
   socket.on("data", (chunk) => {
     bytes = Buffer.concat([bytes, chunk]);
     drain();
+    if (socket.writableNeedDrain) socket.pause();
   });
+  // A client that sends and does not read: its frames wait with it.
+  socket.on("drain", () => socket.resume());
   socket.on("error", () => socket.destroy());
   drain();
 });
