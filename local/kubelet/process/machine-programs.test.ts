@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { delimiter, dirname } from "node:path";
 import { expect, it } from "vitest";
 import { machineHasProgram } from "./machine-programs.ts";
 
@@ -19,4 +19,13 @@ it.each([
   { command: ["node"], env: [{ name: "PATH", value: "/no/such/place" }], has: false },
 ])("of command $# says $has", ({ has, ...container }) => {
   expect(machineHasProgram({ name: "main", ...container }, path)).toBe(has);
+});
+
+it.each([
+  { directories: 255, has: true },
+  { directories: 256, has: false },
+])("a program behind $directories directories of PATH is found: $has", ({ directories, has }) => {
+  const before = Array.from({ length: directories }, (_, at) => `/no/such/place${at}`);
+  const value = [...before, path].join(delimiter);
+  expect(machineHasProgram({ name: "main", command: ["node"], env: [{ name: "PATH", value }] }, "")).toBe(has);
 });
