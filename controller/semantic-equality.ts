@@ -1,6 +1,6 @@
+import { sameQuantity } from "../api/rules/quantity.ts";
 import { readTime } from "../api/rules/timestamps.ts";
 import { ownField } from "../lib/data/own-fields.ts";
-import { sameQuantity } from "../api/rules/quantity.ts";
 
 type Compare = (a: string | number, b: string | number) => boolean;
 
