@@ -43,7 +43,7 @@ const asksForAddress = ({ env = [] }: Container): boolean =>
 
 /** The kubelet replaces these names by values. Two dollars stand for one. */
 const usedNames = (text = ""): readonly string[] =>
-  [...text.matchAll(/\$(?:\$|\(([^)]*)\))/g)].flatMap(([, name]) => (name === undefined ? [] : [name]));
+  [...text.matchAll(/\$(?:\$|\(([^)]*)(\)?))/g)].flatMap(([, name, end]) => (name !== undefined && end ? [name] : []));
 
 /** The UID of a Pod is its own, and so are annotations: networks, admission webhooks and the controller write them. */
 const ofOnePod = /^metadata\.(?:uid$|annotations\b)/;
