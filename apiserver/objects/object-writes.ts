@@ -61,9 +61,9 @@ export class ObjectWrites {
     const { object, warnings } = this.#admit(kind, { asked: named, old: undefined, subresource: undefined }, mode);
     const resource = storedResource(kind);
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
-    const spelled = intoStore(kind, object);
-    this.#refuseTooLarge(spelled, undefined, mode);
     if (mode.dryRun) return { entry: unstored(object), warnings };
+    const spelled = intoStore(kind, object);
+    this.#refuseTooLarge(spelled, undefined);
     return { entry: viewOf(kind, this.#storage.put(resource, spelled)), warnings };
   }
 
@@ -86,19 +86,18 @@ export class ObjectWrites {
     const next = withGeneration(kind, current.object, admitted);
     const spelled = intoStore(kind, next);
     if (sameJson(spelled, stored.object)) return { entry: current, warnings };
-    this.#refuseTooLarge(spelled, stored, mode);
     if (mode.dryRun) return { entry: unstored(next), warnings };
+    this.#refuseTooLarge(spelled, stored);
     return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
   }
 
   /** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
-  #refuseTooLarge(object: KubeObject, previous: StoredEntry | undefined, { dryRun }: WriteMode): void {
+  #refuseTooLarge(object: KubeObject, previous: StoredEntry | undefined): void {
     const json = JSON.stringify(object);
     const objectBytes = Buffer.byteLength(json);
     if (objectBytes > objectBytesMax && !(previous && objectBytes <= Buffer.byteLength(previous.json))) {
       throw unexpected("etcdserver: request is too large");
     }
-    if (dryRun) return;
     const { weight } = this.#storage;
     const grown = weightOf(json) - (previous?.weight ?? 0);
     const isNew = !previous;

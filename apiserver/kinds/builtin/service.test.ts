@@ -124,12 +124,12 @@ describe("addresses", () => {
     expect(take(addresses)).toBe("127.96.0.4");
   });
 
-  it("begin anywhere in the range, and go round it once", () => {
+  it("begin anywhere in the range, and go round it", () => {
     expect(loopbackClusterIps(2 ** 20 - 1).next()).toBe("127.111.255.255");
     const addresses = loopbackClusterIps(15, 16);
     const given = Array.from({ length: 15 }, () => take(addresses));
     expect([given[0], given[1], given.at(-1)]).toEqual(["127.96.0.15", "127.96.0.1", "127.96.0.14"]);
-    expect(() => addresses.next()).toThrow("every address of 127.96.0.0/12");
+    expect(() => addresses.next()).toThrow("range is full");
   });
 
   it.each<[string, string, string]>([
