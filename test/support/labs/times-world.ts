@@ -4,6 +4,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { Sandbox, SandboxSpec } from "../../../api/kinds/sandbox.ts";
 import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
+import { mergePatch } from "../../../apiserver/patch/merge-patch.ts";
 import { ActivityView } from "../../../controller/idle/activity-view.ts";
 import { IdleWatch } from "../../../controller/idle/idle-watch.ts";
 import { SuspendIdle } from "../../../controller/idle/suspend-idle.ts";
@@ -155,8 +156,8 @@ export class TimesWorld implements AsyncDisposable {
 
   #lead(): IdleWatch {
     const { clock } = this;
-    const client = interceptCalls(refusing, async () => {
-      this.#sandbox = { ...this.#sandbox, spec: { ...this.#sandbox.spec, operatingMode: "Suspended" } };
+    const client = interceptCalls(refusing, async ({ body }) => {
+      this.#sandbox = mergePatch(this.#sandbox, body) as Stored<Sandbox>;
       queueMicrotask(() => this.#changed());
       return this.#sandbox;
     });
