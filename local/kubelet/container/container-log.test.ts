@@ -120,6 +120,32 @@ describe("the log of a container", () => {
     expect(last).toBe("y\n");
   });
 
+  it("keeps all output in its order when much of it arrives at once", async () => {
+    await using log = await openLog(100 * 1024 * 1024);
+    const lines = Array.from({ length: 60_000 }, (_, line) => `${line}\n`);
+    await log.print(lines.join(""));
+    expect(await log.read()).toBe(lines.join(""));
+  });
+
+  it("does a small part of the work on the shortest lines in one turn of the event loop", async () => {
+    const logs = await Promise.all(Array.from({ length: 10 }, () => openLog(100 * 1024 * 1024)));
+    const chunk = "\n".repeat(65_536);
+    const printed = Promise.all(logs.map(({ print }) => print(chunk)));
+    let turns = 0;
+    let isDone = false;
+    void printed.then(() => (isDone = true));
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+    // Ten chunks have eighty pieces, of which two are cut in a turn.
+    expect(turns).toBeGreaterThanOrEqual(40);
+    for (const log of logs) {
+      expect((await log.read()).length).toBe(65_536);
+      await log[Symbol.asyncDispose]();
+    }
+  });
+
   it("is not waited for once the client has gone", async () => {
     await using log = await openLog();
     await log.print("first\n");

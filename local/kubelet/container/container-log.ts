@@ -3,17 +3,28 @@ import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
-import { formatLogLine, LineCutter, type LogStream } from "./log-line.ts";
+import { EntryCutter } from "./entry-cutter.ts";
+import type { LogStream } from "./log-line.ts";
+import { OutputTurns } from "./output-turns.ts";
 
 /** A log file is rotated at this size, and the previous rotated file is removed. The kubelet's default size. */
 const logFileBytesMax = 10 * 1024 * 1024;
 // A program that writes faster than the disk is blocked at this size.
 const pendingBytesMax = 256 * 1024;
+// And at this size of output that is not cut into lines yet.
+const inputBytesMax = 64 * 1024;
+/** What is cut in one piece of work. */
+const pieceBytes = 8 * 1024;
 // The time to wait for a program's output after its end.
 const strangersMs = 1_000;
 
 /** The path of the rotated log. */
 export const olderLog = (path: string): string => `${path}.older`;
+
+const outputTurns = new OutputTurns();
+
+/** Output that is not cut into lines yet, or something to do once all output before it is cut. */
+type Input = { readonly cutter: EntryCutter; readonly bytes: Buffer } | { readonly then: () => void };
 
 /** Writes the output of one run of a container. A log that cannot be written never stops the program. */
 export class ContainerLog {
@@ -22,7 +33,10 @@ export class ContainerLog {
   readonly #bytesMax: number;
   readonly #sources = new Set<Readable>();
   readonly #ended: Promise<void>[] = [];
-  #pending: string[] = [];
+  readonly #input: Input[] = [];
+  #inputBytes = 0;
+  #isCutting = false;
+  #pending: Buffer[] = [];
   #pendingBytes = 0;
   #pumping: Promise<void> | undefined;
   /** Resolves when the batch that is being written is in the file. */
@@ -54,23 +68,22 @@ export class ContainerLog {
   }
 
   attach(source: Readable, stream: LogStream): void {
-    const cutter = new LineCutter();
-    const write = (lines: ReturnType<LineCutter["cut"]>) => {
-      const time = this.#clock.now().toISOString();
-      for (const { text, partial } of lines) this.#append(formatLogLine({ time, stream, text, partial }));
-    };
+    const cutter = new EntryCutter(stream);
     this.#sources.add(source);
     this.#ended.push(
       new Promise((resolve) => {
         source.on(
           "data",
-          guarded("kubelet", (chunk: Buffer) => write(cutter.cut(chunk))),
+          guarded("kubelet", (bytes: Buffer) => this.#take({ cutter, bytes })),
         );
         source.on("error", () => {}); // "close" follows
         source.once("close", () => {
           this.#sources.delete(source);
-          runGuarded("kubelet", () => write(cutter.end()));
-          resolve();
+          const then = () => {
+            runGuarded("kubelet", () => this.#append(cutter.end(this.#clock.now().toISOString())));
+            resolve();
+          };
+          this.#take({ then });
         });
       }),
     );
@@ -78,6 +91,7 @@ export class ContainerLog {
 
   /** Resolves when all output so far can be read from the file. It does not wait for later output, of which there may be ever more. */
   async flush(): Promise<void> {
+    if (this.#input.length > 0) await new Promise<void>((then) => this.#take({ then }));
     const isPending = this.#pending.length > 0;
     await this.#writing;
     // What was pending is the next batch.
@@ -98,10 +112,48 @@ export class ContainerLog {
     this.#notify();
   }
 
-  #append(entry: string): void {
-    this.#pending.push(entry);
-    this.#pendingBytes += entry.length;
-    if (this.#pendingBytes > pendingBytesMax) for (const source of this.#sources) source.pause();
+  #take(input: Input): void {
+    this.#input.push(input);
+    if ("bytes" in input) this.#inputBytes += input.bytes.length;
+    if (!this.#mayRead) for (const source of this.#sources) source.pause();
+    this.#cutOn();
+  }
+
+  get #mayRead(): boolean {
+    return this.#inputBytes <= inputBytesMax && this.#pendingBytes <= pendingBytesMax;
+  }
+
+  /** Cuts the next piece in a later turn of the event loop, unless the disk is behind. */
+  #cutOn(): void {
+    if (this.#isCutting || this.#input.length === 0 || this.#pendingBytes > pendingBytesMax) return;
+    this.#isCutting = true;
+    outputTurns.add(this.path, () => {
+      this.#isCutting = false;
+      this.#cutPiece();
+      this.#cutOn();
+      this.#readOn();
+    });
+  }
+
+  #cutPiece(): void {
+    const input = this.#input.shift();
+    if (!input) return;
+    if ("then" in input) return input.then();
+    const { cutter, bytes } = input;
+    const piece = bytes.subarray(0, pieceBytes);
+    this.#inputBytes -= piece.length;
+    if (piece.length < bytes.length) this.#input.unshift({ cutter, bytes: bytes.subarray(pieceBytes) });
+    this.#append(cutter.cut(piece, this.#clock.now().toISOString()));
+  }
+
+  #readOn(): void {
+    if (this.#mayRead) for (const source of this.#sources) source.resume();
+  }
+
+  #append(entries: Buffer): void {
+    if (entries.length === 0) return;
+    this.#pending.push(entries);
+    this.#pendingBytes += entries.length;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;
     });
@@ -109,14 +161,15 @@ export class ContainerLog {
 
   async #pump(): Promise<void> {
     while (this.#pending.length > 0) {
-      const batch = Buffer.from(this.#pending.join(""));
+      const batch = Buffer.concat(this.#pending);
       this.#pending = [];
       this.#pendingBytes = 0;
       // A full disk loses lines, but does not stop the program.
       this.#writing = this.#write(batch).catch(() => {});
       await this.#writing;
       this.#notify();
-      for (const source of this.#sources) source.resume();
+      this.#cutOn();
+      this.#readOn();
     }
   }
 
