@@ -53,9 +53,8 @@ export function report(measurements: readonly Measurement[]): string {
     return [
       row(", per second", (all) => withFailures(all, whole(medianOf(all, "perSecond")))),
       row(", per CPU second", (all) => whole(medianOf(all, "perCpuSecond"))),
-      row(
-        ", CPU µs each (kernel)",
-        (all) => `${fixed(medianOf(all, "cpuUs"), 1)} (${fixed(medianOf(all, "kernelUs"), 1)})`,
+      row(", CPU µs each (kernel)", (all) =>
+        all.length > 0 ? `${fixed(medianOf(all, "cpuUs"), 1)} (${fixed(medianOf(all, "kernelUs"), 1)})` : "–",
       ),
     ];
   });
@@ -65,7 +64,7 @@ export function report(measurements: readonly Measurement[]): string {
 /** A dash if the proxy has no such figure. */
 const fixed = (value: number, digits: number) => (Number.isNaN(value) ? "–" : value.toFixed(digits));
 
-const whole = (value: number) => Math.round(value).toLocaleString("en");
+const whole = (value: number) => (Number.isNaN(value) ? "–" : Math.round(value).toLocaleString("en"));
 
 function withFailures(measurements: readonly Measurement[], text: string): string {
   const failures = measurements.reduce((sum, each) => sum + each.failures, 0);
