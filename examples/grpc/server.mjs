@@ -65,6 +65,8 @@ const methods = new Map([
   ["/echo.Echo/Chat", say],
   ["/grpc.health.v1.Health/Check", check],
   ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", reflect],
+  // The same messages under the older name, which the library for Python asks for.
+  ["/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", reflect],
 ]);
 
 /** The messages of a stream: each has a byte about compression and a length before it. */
