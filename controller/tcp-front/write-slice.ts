@@ -1,6 +1,6 @@
 import { type EndpointSlice, endpointSliceType } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ApiError, isNotFound } from "../../kube/client/errors.ts";
+import { ApiError, isNamespaceTerminating, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import type { FrontAction } from "./decide.ts";
@@ -40,7 +40,5 @@ export async function writeSlice(
 
 /** Whether the namespace is being deleted, or is gone. */
 export const isNamespaceGone = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  ((error.code === 403 &&
-    (error.status.details?.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating")) ||
-    (isNotFound(error) && error.status.details?.kind === "namespaces"));
+  isNamespaceTerminating(error) ||
+  (error instanceof ApiError && isNotFound(error) && error.status.details?.kind === "namespaces");
