@@ -30,9 +30,7 @@ export class Files {
 
   /** Writes a file that nobody reads yet. Its name lasts from the next change of its folder on. */
   async write(path: string, text: string): Promise<void> {
-    await using file = await open(path, "w", 0o600);
-    await file.writeFile(text);
-    await file.sync();
+    await writeSynced(path, text);
   }
 
   /** Writes a byte to a file, and removes it again. */
@@ -122,9 +120,7 @@ async function writeNext(path: string, text: string): Promise<string> {
   // The shim writes the state files of runsc too, and calls its own next text `PATH.new`.
   const next = `${path}.agent.new`;
   try {
-    await using file = await open(next, "w", 0o600);
-    await file.writeFile(text);
-    await file.sync();
+    await writeSynced(next, text);
   } catch (error) {
     // A full disk keeps what was begun.
     await rm(next, { force: true });
@@ -143,4 +139,10 @@ function ignoreMissing(error: unknown): undefined {
 function ignore(error: unknown, codes: readonly unknown[]): undefined {
   if (error instanceof Error && "code" in error && codes.includes(error.code)) return undefined;
   throw error;
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  await using file = await open(path, "w", 0o600);
+  await file.writeFile(text);
+  await file.sync();
 }
