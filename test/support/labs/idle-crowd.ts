@@ -2,13 +2,13 @@ import { Registry } from "prom-client";
 import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
+import { mergePatch } from "../../../apiserver/patch/merge-patch.ts";
 import { ActivityView } from "../../../controller/idle/activity-view.ts";
 import { IdleWatch } from "../../../controller/idle/idle-watch.ts";
 import { SuspendIdle } from "../../../controller/idle/suspend-idle.ts";
 import { OwnWrites } from "../../../controller/own-writes.ts";
 import { KnownActivators } from "../../../controller/suspension/activators/activators.ts";
 import { FencedPods } from "../../../controller/suspension/handshake/fenced-pods.ts";
-import type { SandboxPatch } from "../../../controller/suspension/handshake/patches.ts";
 import { RejectedSuspensions } from "../../../controller/suspension/handshake/rejected-suspensions.ts";
 import { SuspensionMetrics } from "../../../controller/suspension/suspension-metrics.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
@@ -61,13 +61,7 @@ export function aCrowd({
     const sandbox = sandboxes.get(keyFor("lab", name));
     if (!sandbox) throw new Error(`there is no ${name}`);
     asleepAtMs.push(clock.ticksMs());
-    const { annotations } = (body as SandboxPatch).metadata;
-    const written = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null));
-    const asleep: Stored<Sandbox> = {
-      ...sandbox,
-      metadata: { ...sandbox.metadata, annotations: written as Readonly<Record<string, string>> },
-      spec: { ...sandbox.spec, operatingMode: "Suspended" },
-    };
+    const asleep = mergePatch(sandbox, body) as Stored<Sandbox>;
     sandboxes.set(keyFor("lab", name), asleep);
     return asleep;
   });
