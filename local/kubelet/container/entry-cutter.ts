@@ -1,4 +1,4 @@
-import { type LogStream, longestLineBytes } from "./log-line.ts";
+import { entryStart, type LogStream, longestLineBytes } from "./log-line.ts";
 
 const lineEnd = 0x0a;
 
@@ -44,8 +44,9 @@ export class EntryCutter {
   }
 
   #entries(bytes: Buffer, cuts: readonly Cut[], time: string): Buffer {
-    const whole = Buffer.from(`${time} ${this.#stream} F `, "latin1");
-    const partial = Buffer.from(`${time} ${this.#stream} P `, "latin1");
+    const line = { time, stream: this.#stream };
+    const whole = Buffer.from(entryStart({ ...line, partial: false }));
+    const partial = Buffer.from(entryStart({ ...line, partial: true }));
     const entries = Buffer.allocUnsafe(bytes.length + cuts.length * (whole.length + 1));
     let [from, at] = [0, 0];
     for (const cut of cuts) {

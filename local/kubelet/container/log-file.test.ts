@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { olderLog } from "./container-log.ts";
 import { pieceBytes } from "./log-file.ts";
-import { formatLogLine } from "./log-line.ts";
+import { entryStart } from "./log-line.ts";
 import { type LogSelection, readLog } from "./log-reader.ts";
 
 const everything: LogSelection = { follow: false, timestamps: false, tailLines: undefined, since: undefined };
@@ -23,7 +23,7 @@ async function openFolder() {
 }
 
 const entry = (text: string, partial = false, second = 0) =>
-  formatLogLine({ time: new Date(second * 1_000).toISOString(), stream: "stdout", text, partial });
+  `${entryStart({ time: new Date(second * 1_000).toISOString(), stream: "stdout", partial })}${text}\n`;
 
 const linesOf = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `${from + at} abcdefghij`);
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { formatLogLine, parseLogLine } from "./log-line.ts";
+import { entryStart, parseLogLine } from "./log-line.ts";
 
 const line = { time: "2026-01-01T00:00:00.000Z", stream: "stderr", text: "it  is F cold", partial: false } as const;
 
 it("writes a line as container runtimes do, and reads it back", () => {
-  const entry = formatLogLine(line);
+  const entry = `${entryStart(line)}${line.text}\n`;
   expect(entry).toBe("2026-01-01T00:00:00.000Z stderr F it  is F cold\n");
   expect(parseLogLine(entry.slice(0, -1))).toEqual(line);
 });

@@ -10,10 +10,9 @@ export interface LogLine {
   readonly partial: boolean;
 }
 
-/** One entry of a log file, in the format that container runtimes share (CRI): `TIME STREAM F|P TEXT`. */
-export function formatLogLine({ time, stream, partial, text }: LogLine): string {
-  return `${time} ${stream} ${partial ? "P" : "F"} ${text}\n`;
-}
+/** What comes before the text of an entry, in the format that container runtimes share (CRI): `TIME STREAM F|P TEXT`. */
+export const entryStart = ({ time, stream, partial }: Omit<LogLine, "text">): string =>
+  `${time} ${stream} ${partial ? "P" : "F"} `;
 
 /**
  * The parts of one entry without its line end; undefined for an invalid entry, such as the torn last line of a crash.
