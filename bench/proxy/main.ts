@@ -103,8 +103,8 @@ async function findK6(): Promise<string | undefined> {
 type Measured = readonly [scenario: string, Omit<Measurement, "scenario" | "proxy">];
 
 /**
- * All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. For HTTP/2, which
- * is off by default, it is restarted too.
+ * All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. For HTTP/2 it is
+ * restarted too: it listens for TLS there, and an older activator accepts HTTP/2 only with a flag.
  */
 async function measureAll(
   proxy: string,
