@@ -1,5 +1,6 @@
 import { type Pod, podType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import { isConditionTrue } from "../../../api/rules/conditions.ts";
 import { release } from "../../../cluster/release/install-chart.ts";
 import { findActivator } from "../../kubernetes/e2e/support/installed-activator.ts";
 import { openSandboxes } from "../../kubernetes/e2e/support/sandboxes.ts";
@@ -111,8 +112,7 @@ async function untilReady({ client }: SoakCluster): Promise<void> {
   const isReady = async () => {
     const { items } = await client.list(podType, { namespace: release.namespace });
     const isUp = ({ metadata, status }: Stored<Pod>) =>
-      !metadata.deletionTimestamp &&
-      status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+      !metadata.deletionTimestamp && isConditionTrue(status?.conditions, "Ready");
     return items.length > 0 && items.every(isUp);
   };
   await eventually(isReady, readyLimitMs);
