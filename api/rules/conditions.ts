@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Condition, ConditionStatus } from "../kinds/meta.ts";
 import { conditionMessage, conditionReason, conditionStatus } from "./condition-limits.ts";
 import { writable } from "./timestamps.ts";
@@ -106,21 +105,6 @@ export function withCondition(
     observedGeneration: generation,
   };
   return previous ? current.map((condition) => (condition === previous ? next : condition)) : [...current, next];
-}
-
-/** Whether the conditions are the same but for at least one message. */
-export function differInMessagesAlone(
-  before: readonly Condition[] | undefined,
-  after: readonly Condition[] | undefined,
-): boolean {
-  if (!before || before.length !== after?.length) return false;
-  const isLike = (one: Condition, other: Condition) =>
-    isDeepStrictEqual({ ...one, message: "" }, { ...other, message: "" });
-  const pairs = before.map((condition) => [condition, findCondition(after, condition.type)] as const);
-  return (
-    pairs.every(([one, other]) => other && isLike(one, other)) &&
-    pairs.some(([one, other]) => one.message !== other?.message)
-  );
 }
 
 export const withoutCondition = (conditions: readonly Condition[] | undefined, type: string): readonly Condition[] =>

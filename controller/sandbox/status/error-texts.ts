@@ -1,5 +1,5 @@
 import type { Condition } from "../../../api/kinds/meta.ts";
-import { differInMessagesAlone, findCondition } from "../../../api/rules/conditions.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
 import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { semanticallyEqual } from "../../semantic-equality.ts";
@@ -56,8 +56,11 @@ export class ErrorTexts {
 function changeOf(before: Status | undefined, after: Status): "none" | "text" | "other" {
   const reason = findCondition(after.conditions, "Ready")?.reason;
   if (reason !== "ReconcilerError" && reason !== "InvalidConfiguration") return "other";
-  const [was, is] = [before, after].map((status) => ({ ...status, conditions: undefined }));
-  if (!semanticallyEqual(was, is)) return "other";
-  if (semanticallyEqual(before?.conditions, after.conditions)) return "none";
-  return differInMessagesAlone(before?.conditions, after.conditions) ? "text" : "other";
+  if (!semanticallyEqual(withoutTexts(before), withoutTexts(after))) return "other";
+  return semanticallyEqual(before, after) ? "none" : "text";
 }
+
+const withoutTexts = (status: Status | undefined): Status => ({
+  ...status,
+  conditions: status?.conditions?.map((condition) => ({ ...condition, message: "" })),
+});
