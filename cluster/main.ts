@@ -8,6 +8,7 @@ import { bringUp } from "./bring-up.ts";
 import { clusterFlags, parseClusterConfig } from "./config.ts";
 import { showDemo } from "./demo/show-demo.ts";
 import { endCluster } from "./end-cluster.ts";
+import { lockMachine } from "./machine/one-command.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
@@ -17,6 +18,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: readonly string[]): Promise<number> {
   try {
     const config = parseClusterConfig(args, process.env);
+    await using _lock = await lockMachine();
     const clock = systemClock;
     const startMs = clock.ticksMs();
     const seconds = () => `${((clock.ticksMs() - startMs) / 1_000).toFixed(1)} s`;
