@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { spreadOf } from "../statistics.ts";
+import type { Latency } from "./latency.ts";
 import type { LoadResult } from "./load.ts";
 import { callPaths, hostOf, messageOf, ports } from "./ports.ts";
 import { cores } from "./subjects.ts";
@@ -26,6 +28,11 @@ export const http2Loads: Readonly<Record<string, Http2Load>> = {
   "gRPC, 16 messages of 1 KB down": { path: callPaths.stream, connections: 10, streams: 10 },
 };
 
+/** They contain the connections, and V8's compilation. */
+const firstCalls = 500;
+/** h2load sends a little less than it is asked for. */
+const sharePossible = 0.98;
+
 /** How a proxy is asked. */
 export interface Http2Target {
   readonly directory: string;
@@ -36,11 +43,30 @@ export interface Http2Target {
 }
 
 /** Runs h2load on the core that the proxy does not use. */
-export async function runHttp2Load(
+export async function runHttp2Load(load: Http2Load, target: Http2Target, seconds: number): Promise<LoadResult> {
+  const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flagsOf(load, target, seconds)]);
+  return readReport(stdout, seconds);
+}
+
+/** The latency of calls of gRPC with one message, a thousand a second on ten connections. */
+export async function measureCallLatency(target: Http2Target, seconds: number): Promise<Latency> {
+  const load: Http2Load = { path: callPaths.unary, connections: 10, streams: 10 };
+  const log = join(target.directory, "calls.log");
+  const flags = [`--rps=${1_000 / load.connections}`, `--log-file=${log}`, ...flagsOf(load, target, seconds)];
+  const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flags]);
+  // A line has the start, the status, and the microseconds until the end of the response.
+  const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+  const { p50, p99 } = spreadOf(lines.slice(firstCalls).map((line) => Number(line.split("\t")[2]) / 1_000));
+  const asked = seconds * 1_000;
+  const missed = readReport(stdout, seconds).failures + Math.max(0, asked * sharePossible - lines.length);
+  return { p50, p99, missed: Math.round(missed) };
+}
+
+function flagsOf(
   { path, connections, streams, isEncrypted }: Http2Load,
   { directory, port, fields: ownFields }: Http2Target,
   seconds: number,
-): Promise<LoadResult> {
+): readonly string[] {
   const isCall = path !== "/";
   const message = join(directory, "call");
   writeFileSync(message, messageOf(16));
@@ -48,14 +74,12 @@ export async function runHttp2Load(
     ...(ownFields ?? [`:authority: ${hostOf(isCall ? ports.calls : ports.files)}`]),
     ...(isCall ? ["content-type: application/grpc", "te: trailers"] : []),
   ];
-  const flags = [
+  return [
     ...["-t1", `-c${connections}`, `-m${streams}`, `-D${seconds}`],
     ...fields.flatMap((field) => ["-H", field]),
     ...(isCall ? ["-d", message] : []),
     `${isEncrypted ? "https" : "http"}://127.0.0.1:${port}${path}`,
   ];
-  const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flags]);
-  return readReport(stdout, seconds);
 }
 
 /** @throws Error if h2load says something else. */

@@ -6,8 +6,8 @@ import { parseArgs } from "node:util";
 import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";
 import { cpuTimeOf } from "../../test/programs/process-cost.ts";
 import { heldMax, measureHeld } from "./held.ts";
-import { http2Loads, runHttp2Load } from "./http2-load.ts";
-import { measureLatency } from "./latency.ts";
+import { http2Loads, measureCallLatency, runHttp2Load } from "./http2-load.ts";
+import { type Latency, measureLatency } from "./latency.ts";
 import { type Load, type LoadResult, runLoad } from "./load.ts";
 import { ports } from "./ports.ts";
 import { runRawClient } from "./raw-client-process.ts";
@@ -30,7 +30,9 @@ const warmSeconds = 2;
 /** At a thousand requests a second, p99 needs at least this duration. */
 const latencySecondsMin = 4;
 const latency = "latency at 1000/s";
+const callLatency = "latency of gRPC at 1000/s";
 const held = `${heldMax} held`;
+const heldStreams = `${heldMax} held over HTTP/2`;
 /** The limit of one namespace is a part of the whole. */
 const heldLimit = 2 * heldMax;
 
@@ -46,9 +48,10 @@ const loads: Readonly<Record<string, Load>> = {
   "new connections": { path: "/", connections: 64, newConnections: true },
   "1000 hosts": { path: "/", connections: 64, manyHosts: true },
 };
-const scenarios = [...Object.keys(loads), "WebSocket echo", latency, held, ...Object.keys(http2Loads)].filter(
-  (name) => values.only === undefined || values.only.split(",").some((each) => name.includes(each)),
-);
+const scenarios = [
+  ...[...Object.keys(loads), "WebSocket echo", latency, held],
+  ...[...Object.keys(http2Loads), callLatency, heldStreams],
+].filter((name) => values.only === undefined || values.only.split(",").some((each) => name.includes(each)));
 /** nginx has a request queue only in its commercial edition. Here it opens a connection for each request, and holds none. */
 const holdsNothing = new Set(["nginx"]);
 /** The port of each proxy that speaks HTTP/2 in clear text. */
@@ -102,43 +105,56 @@ async function findK6(): Promise<string | undefined> {
 
 type Measured = readonly [scenario: string, Omit<Measurement, "scenario" | "proxy">];
 
-/**
- * All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. For HTTP/2 it is
- * restarted too: it listens for TLS there, and an older activator accepts HTTP/2 only with a flag.
- */
-async function measureAll(
-  proxy: string,
-  start: (more: Pick<ConnectDeps, "held" | "http2">) => Promise<Running>,
-): Promise<readonly Measured[]> {
+type Start = (more: Pick<ConnectDeps, "held" | "http2">) => Promise<Running>;
+
+/** All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. */
+async function measureAll(proxy: string, start: Start): Promise<readonly Measured[]> {
   const measured: Measured[] = [];
-  const others = scenarios.filter((name) => name !== held && !http2Loads[name]);
+  const others = scenarios.filter((name) => loads[name] || name === "WebSocket echo" || name === latency);
   if (others.length > 0) {
     await using subject = await start({});
     for (const scenario of others) measured.push([scenario, await measure(scenario, subject)]);
   }
-  if (scenarios.includes(held) && !holdsNothing.has(proxy)) {
-    await using subject = await start({ held: heldLimit });
-    measured.push([held, await measureHeld(proxy, subject, directory)]);
+  const reportsLag = proxy === "rouse" || proxy === "before";
+  for (const scenario of [held, heldStreams].filter((name) => scenarios.includes(name))) {
+    const port = scenario === heldStreams ? http2Ports[proxy] : ports.proxy;
+    if (holdsNothing.has(proxy) || port === undefined) continue;
+    await using subject = await start({ held: heldLimit, ...(scenario === heldStreams ? { http2: true } : {}) });
+    const about = { pid: subject.pid, reportsLag };
+    measured.push([scenario, await measureHeld(about, directory, scenario === heldStreams ? port : undefined)]);
   }
+  return [...measured, ...(await measureHttp2(proxy, start))];
+}
+
+/** For HTTP/2 the proxy is restarted: it listens for TLS there, and an older activator accepts HTTP/2 only with a flag. */
+async function measureHttp2(proxy: string, start: Start): Promise<readonly Measured[]> {
+  const measured: Measured[] = [];
   const ofHttp2 = scenarios.flatMap((name) => {
     const load = http2Loads[name];
     const port = load?.isEncrypted ? tlsPorts[proxy] : http2Ports[proxy];
-    return load && port !== undefined ? [{ name, load, port }] : [];
+    return (load || name === callLatency) && port !== undefined ? [{ name, load, port }] : [];
   });
-  if (ofHttp2.length > 0) {
-    await using subject = await start({ http2: true });
-    for (const { name, load, port } of ofHttp2) {
-      const target = { directory, port, fields: ownFields[proxy] };
-      measured.push([name, await measureLoad(subject, (time) => runHttp2Load(load, target, time))]);
-    }
+  if (ofHttp2.length === 0) return measured;
+  await using subject = await start({ http2: true });
+  for (const { name, load, port } of ofHttp2) {
+    const target = { directory, port, fields: ownFields[proxy] };
+    measured.push([
+      name,
+      load
+        ? await measureLoad(subject, (time) => runHttp2Load(load, target, time))
+        : asMeasurement(await measureCallLatency(target, Math.max(seconds, latencySecondsMin))),
+    ]);
   }
   return measured;
 }
 
+function asMeasurement({ p50, p99, missed }: Latency): Pick<Measurement, "p50" | "p99" | "failures"> {
+  return { p50, p99, failures: missed };
+}
+
 async function measure(scenario: string, { pid }: Running): Promise<Omit<Measurement, "scenario" | "proxy">> {
   if (scenario === latency) {
-    const { p50, p99, missed } = await measureLatency(k6, Math.max(seconds, latencySecondsMin), directory);
-    return { p50, p99, failures: missed };
+    return asMeasurement(await measureLatency(k6, Math.max(seconds, latencySecondsMin), directory));
   }
   const load = loads[scenario];
   return measureLoad({ pid }, load && ((time) => runLoad(load, time, directory)));

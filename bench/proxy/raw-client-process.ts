@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 import { cores } from "./subjects.ts";
 
 const run = promisify(execFile);
-const program = join(import.meta.dirname, "raw-client.ts");
-const flags = (...args: readonly string[]) => ["-c", cores.rest, process.execPath, program, ...args];
+const flags = (...args: readonly string[]) => ["-c", cores.rest, process.execPath, ...args];
+const programAt = (name: string) => join(import.meta.dirname, name);
 
 /** Runs a scenario of our own client on the core of the load; returns its output. */
 export async function runRawClient(scenario: "latency" | "echo", seconds: number) {
-  return JSON.parse((await run("taskset", flags(scenario, String(seconds)))).stdout);
+  return JSON.parse((await run("taskset", flags(programAt("raw-client.ts"), scenario, String(seconds)))).stdout);
 }
 
 /** A client whose requests are held until they are released. */
@@ -20,8 +20,21 @@ export interface HeldClient {
   release(): Promise<{ readonly good: number; readonly connections: number; readonly releasedMs: number }>;
 }
 
-export async function holdRequests(count: number, port: "closed" | "silent"): Promise<HeldClient> {
-  const client: ChildProcessByStdio<Writable, Readable, null> = spawn("taskset", flags("held", String(count), port), {
+/** How the requests are held. */
+export interface Holding {
+  readonly count: number;
+  /** Of the back-end, until the release. */
+  readonly port: "closed" | "silent";
+  /** Where the proxy speaks HTTP/2. Absent: HTTP/1.1. */
+  readonly http2Port?: number | undefined;
+}
+
+export async function holdRequests({ count, port, http2Port }: Holding): Promise<HeldClient> {
+  const program =
+    http2Port === undefined
+      ? [programAt("raw-client.ts"), "held", String(count), port]
+      : [programAt("held-streams-client.ts"), String(count), port, String(http2Port)];
+  const client: ChildProcessByStdio<Writable, Readable, null> = spawn("taskset", flags(...program), {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const failed = once(client, "exit").then(([code]) => {

@@ -1,5 +1,6 @@
 // `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine. With
-// `-- --by=name` the client connects to the address of each sandbox's Service, which is raw TCP for the activator.
+// `-- --by=name` the client connects to the address of each sandbox's Service, which is raw TCP for the activator. With `-- --by=grpc`
+// calls of gRPC and requests of HTTP/1.1 take turns.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,6 +14,7 @@ import { readExample } from "../../local/examples.ts";
 import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";
 import { type Spread, spreadOf, spreadTable } from "../statistics.ts";
 import { addressByName } from "./by-name.ts";
+import { measureByProtocol } from "./by-protocol.ts";
 import { startLocalProcess } from "./local-process.ts";
 import { measureWake, putToSleep } from "./our-client.ts";
 import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "./with-k6.ts";
@@ -23,14 +25,16 @@ const crowdNames = Array.from({ length: 50 }, (_, at) => `crowd-${at}`);
 
 const { values } = parseArgs({ options: { by: { type: "string", default: "host" } } });
 const byName = values.by === "name";
+const byProtocol = values.by === "grpc";
 
-const k6 = byName
-  ? undefined
-  : await findOrBuild("k6", {
-      cacheDirectory: defaultCacheDirectory(process.env),
-      environment: process.env,
-      say,
-    });
+const k6 =
+  byName || byProtocol
+    ? undefined
+    : await findOrBuild("k6", {
+        cacheDirectory: defaultCacheDirectory(process.env),
+        environment: process.env,
+        say,
+      });
 say(
   k6
     ? "The client is k6.\n"
@@ -40,13 +44,14 @@ say(
 await using local = await startLocalProcess();
 const { server, token, ca } = readKubeconfig(local.kubeconfig);
 await using client = createKubeClient(connectionFor({ server, token, ca }), { userAgent: "rouse-bench" });
-await createCrowd(client);
+if (byProtocol) say(spreadTable(await measureByProtocol(client, local, 100)));
+else await createCrowd(client);
 const addresses = new Map<string, string>();
 if (byName) for (const name of ["hello", ...crowdNames]) addresses.set(name, await addressByName(client, name));
 const at = (name: string) => ({ ...local, activator: addresses.get(name) ?? local.activator });
 const target: WakeTarget = { ...local, api: server, apiToken: token, activatorToken: "", namespace: "default" };
 
-for (const scenario of scenarios) {
+for (const scenario of byProtocol ? [] : scenarios) {
   const before = local.wakes.length;
   const tax = k6 ? await measureWithK6(k6, scenario, target) : await measureOurselves(scenario);
   say(`### ${scenario.count} wakes, ${scenario.title}\n`);
