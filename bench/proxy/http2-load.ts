@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { spreadOf } from "../statistics.ts";
@@ -28,7 +28,9 @@ export const http2Loads: Readonly<Record<string, Http2Load>> = {
   "gRPC, 16 messages of 1 KB down": { path: callPaths.stream, connections: 10, streams: 10 },
 };
 
-/** They contain the connections, and V8's compilation. */
+/** Until the code of a proxy in JavaScript is optimized. */
+const warmSeconds = 2;
+/** They contain the connections. */
 const firstCalls = 500;
 /** h2load sends a little less than it is asked for. */
 const sharePossible = 0.98;
@@ -52,7 +54,9 @@ export async function runHttp2Load(load: Http2Load, target: Http2Target, seconds
 export async function measureCallLatency(target: Http2Target, seconds: number): Promise<Latency> {
   const load: Http2Load = { path: callPaths.unary, connections: 10, streams: 10 };
   const log = join(target.directory, "calls.log");
+  rmSync(log, { force: true }); // h2load appends
   const flags = [`--rps=${1_000 / load.connections}`, `--log-file=${log}`, ...flagsOf(load, target, seconds)];
+  await runHttp2Load(load, target, warmSeconds);
   const { stdout } = await run("taskset", ["-c", cores.rest, "h2load", ...flags]);
   // A line has the start, the status, and the microseconds until the end of the response.
   const lines = readFileSync(log, "utf8").trimEnd().split("\n");
