@@ -1,4 +1,7 @@
 import type { ClientHttp2Stream, ServerHttp2Stream } from "node:http2";
+import type { Readable } from "node:stream";
+
+const readNothing = () => {};
 
 /**
  * Takes the place of Node's reader of a stream. Node reads a stream ahead by more than its window, and keeps each frame as an object
@@ -6,8 +9,9 @@ import type { ClientHttp2Stream, ServerHttp2Stream } from "node:http2";
  */
 export class StreamReader {
   readonly #stream: ServerHttp2Stream | ClientHttp2Stream;
-  readonly #readMore: () => void;
-  readonly #pushEnd: () => void;
+  readonly #take: (bytes: Buffer) => boolean;
+  readonly #read: Readable["_read"];
+  readonly #push: Readable["push"];
   /** The first end that Node reported is that of the body, not of a stream that was reset. */
   #isWhole = true;
   #isEndReported = false;
@@ -15,11 +19,11 @@ export class StreamReader {
   /** `take` gets each frame, and returns whether the peer may send more at once. It must not throw. The end comes as "end". */
   constructor(stream: ServerHttp2Stream | ClientHttp2Stream, take: (bytes: Buffer) => boolean) {
     this.#stream = stream;
-    const { _read: read, push } = stream;
-    this.#readMore = () => read.call(stream, 0);
-    this.#pushEnd = () => void push.call(stream, null);
-    stream._read = () => {};
-    stream.push = (bytes: Buffer | null) => (bytes === null ? this.#ended() : take(bytes));
+    this.#take = take;
+    this.#read = stream._read;
+    this.#push = stream.push;
+    stream._read = readNothing;
+    stream.push = this.#pushed.bind(this);
     stream.on("end", () => setImmediate(() => this.#closeReset())); // after the read that is in progress
   }
 
@@ -35,7 +39,11 @@ export class StreamReader {
 
   /** Lets the peer send more than its window. */
   readMore(): void {
-    this.#readMore();
+    this.#read.call(this.#stream, 0);
+  }
+
+  #pushed(bytes: Buffer | null): boolean {
+    return bytes === null ? this.#ended() : this.#take(bytes);
   }
 
   /**
@@ -45,7 +53,7 @@ export class StreamReader {
   #ended(): boolean {
     if (!this.#isEndReported) this.#isWhole = !this.#stream.closed;
     this.#isEndReported = true;
-    this.#pushEnd();
+    this.#push.call(this.#stream, null);
     this.#stream.read(0); // makes Node report the end
     return false;
   }

@@ -1,5 +1,6 @@
 import { reportUnexpected } from "../../lib/guard/guard.ts";
 import { ReadTurns } from "./read-turns.ts";
+import { noReader } from "./unasked.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
 /** One event loop reads all sockets of the process. */
@@ -84,6 +85,7 @@ export function notifyClosed(socket: WireSocket, hadError: boolean): void {
   } catch (error) {
     reportUnexpected("socket", error);
   }
+  socket.reader = noReader; // Node keeps a closed socket until the next full collection, and it would keep its reader
 }
 
 /** The connection is broken; a reset shows that to the other side, whatever was sent. */

@@ -12,12 +12,7 @@ export class StoppedInput {
 
   constructor(socket: Socket) {
     this.#push = socket.push.bind(socket);
-    socket.push = (bytes: Buffer | null) => {
-      if (bytes === null) this.goOn();
-      if (bytes === null || !this.#isStopped) return this.#push(bytes);
-      this.#gathered.add(bytes);
-      return false; // Node reads no more from the kernel
-    };
+    socket.push = this.#pushed.bind(this);
   }
 
   stop(): void {
@@ -29,5 +24,12 @@ export class StoppedInput {
     this.#isStopped = false;
     const bytes = this.#gathered.take();
     if (bytes) this.#push(bytes);
+  }
+
+  #pushed(bytes: Buffer | null): boolean {
+    if (bytes === null) this.goOn();
+    if (bytes === null || !this.#isStopped) return this.#push(bytes);
+    this.#gathered.add(bytes);
+    return false; // Node reads no more from the kernel
   }
 }

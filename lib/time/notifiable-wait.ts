@@ -1,11 +1,13 @@
 import { onAbort } from "../guard/on-abort.ts";
 import type { Clock } from "./clock.ts";
 
+const doNothing = () => {};
+
 /** A wait with a time limit that `notify` ends early. A notification during no wait ends the next wait at once. */
 export class NotifiableWait {
   readonly #clock: Clock;
   #notified = false;
-  #end: () => void = () => {};
+  #end: () => void = doNothing;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,7 +27,7 @@ export class NotifiableWait {
       const end = () => {
         timer.cancel();
         leaving?.[Symbol.dispose]();
-        this.#end = () => {};
+        this.#end = doNothing;
         this.#notified = false;
         resolve();
       };

@@ -11,6 +11,7 @@ import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
+import { detachStream } from "../detach-stream.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
 import { AnswerTail } from "./answer-tail.ts";
@@ -144,6 +145,7 @@ export class ClientSession implements Watched {
     const closed = () => {
       if (!isEnded && !body.hasEnded) freeLast(session, native);
       this.#streamClosed(stream);
+      detachStream(stream);
     };
     stream.on("close", guarded("http-front", closed));
     this.#host.expected();

@@ -6,6 +6,7 @@ import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
+import { detachStream } from "../detach-stream.ts";
 import { textLength } from "../front/field-lines.ts";
 import { freeLast, nativeHandle } from "../front/native-handles.ts";
 import { HandedToNode } from "../handed-to-node.ts";
@@ -166,6 +167,7 @@ export class PodSession implements Watched {
     const native = this.#nativeOf.get(stream);
     this.#nativeOf.delete(stream);
     if (!hasEnded) freeLast(this.#native, native);
+    detachStream(stream);
     this.#calls -= 1;
     this.unused();
   }
