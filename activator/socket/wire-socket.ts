@@ -1,5 +1,6 @@
 import { type Server, Socket } from "node:net";
 import { bufferOf, notifyClosed, notifyDrain, notifyEnd, takeRead, wantsMore, wantsRest } from "./doors.ts";
+import { EndTurns } from "./end-turns.ts";
 import { hasInners, hasServerInners, isConnection, readsAgain } from "./node-inners.ts";
 import { countSocket } from "./open-sockets.ts";
 import { resetSocket } from "./reset-socket.ts";
@@ -144,10 +145,16 @@ export function adoptionOf(socket: Socket): Adoption {
   return hasInners(socket) ? "handle" : "events";
 }
 
+/** One event loop reports the ends of all sockets of the process. */
+const endTurns = new EndTurns<OnReadSocket>();
+
 class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
   #inputEnded = false;
   #isEndChecked = false;
+  /** Its end, or the failure of a read, waits for its turn. */
+  #isWaiting = false;
+  #readError: Error | undefined;
 
   constructor(handle: unknown, first: Buffer) {
     const held: { reader: SocketReader; socket?: WireSocket } = {
@@ -197,7 +204,9 @@ class OnReadSocket extends Socket implements WireSocket {
   /** Node destroys a socket whose write failed; bytes that the other side sent before its close would be lost. */
   override destroy(error?: Error): this {
     if (isWriteError(error) && !this.#inputEnded && wantsRest(this)) return this;
-    return super.destroy(error);
+    if (!isReadError(error) || this.#mayEnd()) return super.destroy(error);
+    this.#readError = error;
+    return this;
   }
 
   get isEndChecked(): boolean {
@@ -206,6 +215,23 @@ class OnReadSocket extends Socket implements WireSocket {
 
   /** Node calls it at the end of the input alone. It reports no end behind a failed write, which may have been a reset. */
   override push(end: unknown): boolean {
+    return this.#mayEnd() && this.#end(end);
+  }
+
+  endNow(): void {
+    this.#isWaiting = false;
+    if (this.#readError) return void super.destroy(this.#readError);
+    this.#end(null);
+    this.read(0); // makes Node report the end
+  }
+
+  /** If not, `endNow` follows. */
+  #mayEnd(): boolean {
+    if (!this.#isWaiting) this.#isWaiting = !endTurns.mayEnd(this);
+    return !this.#isWaiting;
+  }
+
+  #end(end: unknown): boolean {
     if (!this.#isEndChecked) {
       this.#isEndChecked = readsAgain(this);
       if (this.#isEndChecked) return false;
@@ -217,8 +243,10 @@ class OnReadSocket extends Socket implements WireSocket {
   }
 }
 
-const isWriteError = (error: Error | undefined) =>
-  error !== undefined && "syscall" in error && error.syscall === "write";
+const isWriteError = (error: Error | undefined) => syscallOf(error) === "write";
+/** The other side has reset the connection. */
+const isReadError = (error: Error | undefined) => syscallOf(error) === "read";
+const syscallOf = (error: Error | undefined) => error && "syscall" in error && error.syscall;
 
 function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
   if (!hasInners(accepted)) throw new TypeError("this socket has no handle to take");
