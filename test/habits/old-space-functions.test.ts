@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { childrenOf, type Node, parseTypeScript, partOf } from "./mutate/node.ts";
-import { projectFiles } from "./support/project-files.ts";
+import { childrenOf, type Node, parseTypeScript, partOf } from "../mutate/node.ts";
+import { projectFiles } from "../support/project-files.ts";
 
 /** Runs for each request or connection. */
 const sources = projectFiles().filter((file) => /^(activator|lib)\/.*\.ts$/.test(file) && !file.endsWith(".test.ts"));

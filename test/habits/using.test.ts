@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { childrenOf, type Node, parseTypeScript, partOf } from "./mutate/node.ts";
-import { projectFiles } from "./support/project-files.ts";
+import { childrenOf, type Node, parseTypeScript, partOf } from "../mutate/node.ts";
+import { projectFiles } from "../support/project-files.ts";
 
 const sources = projectFiles().filter((file) => file.endsWith(".ts") && !/\.test\.ts$|^(test|bench)\//.test(file));
 
