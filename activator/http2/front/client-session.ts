@@ -28,10 +28,7 @@ import { UnfinishedFields } from "./unfinished-fields.ts";
 /** How long the client may take to end its side after our end, in milliseconds. */
 const lingerMs = 2_000;
 
-/**
- * The limits for PING, SETTINGS and the like, which cost less than a request. Clients of gRPC in Go send a PING for each few frames of
- * data that they read, to measure the bandwidth.
- */
+/** The limits for PING, SETTINGS and the like. gRPC clients in Go measure the bandwidth: a PING for every few frames of data that they read. */
 const controlFrames = { atOnce: 10_000, perStep: 1_000 };
 
 /** The last stream of a GOAWAY that only announces the end (RFC 9113, 6.8). */
