@@ -76,10 +76,13 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   });
   bounds.isWriting = false;
   const names = [...(await files.list(folder))].sort();
-  await timed("syncMs", "CheckpointFailed", async () => {
-    for (const name of names) await files.sync(join(folder, name));
-  });
-  const facts = await timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal));
+  // At the same time: the disk writes what the processor reads from the page cache.
+  const [, facts] = await allEnded([
+    timed("syncMs", "CheckpointFailed", async () => {
+      for (const name of names) await files.sync(join(folder, name));
+    }),
+    timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal)),
+  ]);
   const description: Description = {
     runsc: await runsc.version(signal),
     containers: sandbox.containers,
@@ -101,6 +104,12 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });
   });
   return description;
+}
+
+/** As Promise.all, but rejects only when all have ended: until then they use the files. */
+async function allEnded<T extends readonly Promise<unknown>[]>(work: readonly [...T]) {
+  await Promise.allSettled(work);
+  return Promise.all(work);
 }
 
 /**
