@@ -1,7 +1,10 @@
 import { Registry } from "prom-client";
-import { expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { configMapType, namespaceType } from "../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../api/kinds/meta.ts";
 import type { KubeClient } from "../kube/client/client.ts";
+import type { Change } from "../kube/informer/informer.ts";
+import { Subscribers } from "../lib/data/subscribers.ts";
 import { silentLogger } from "../lib/log/log.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
@@ -84,4 +87,60 @@ it("reconciles other namespaces while the only pass that one may have hangs", as
   await vi.waitFor(() => expect(begun).toEqual(["slow/a", "good/a", "good/b"]), waiting);
   hanging.resolve();
   await vi.waitFor(() => expect(begun).toEqual(["slow/a", "good/a", "good/b", "slow/b"]), waiting);
+});
+
+describe("a change of an object whose last pass failed", () => {
+  const creationTimestamp = "2026-01-01T00:00:00Z";
+  const bare = (resourceVersion: string, more: Partial<Stored<KubeObject>["metadata"]> = {}): Stored<KubeObject> => ({
+    ...{ apiVersion: "v1", kind: "Thing" },
+    metadata: { namespace: "a", name: "nova", uid: "1", creationTimestamp, ...more, resourceVersion },
+  });
+  const nova = (version: string, more: Partial<Stored<KubeObject>["metadata"]> = {}) =>
+    bare(version, { generation: 1, ...more });
+
+  /** The number of passes once the object has changed to this, before the backoff of the failed first one. */
+  async function passesAfter(current: Stored<KubeObject> | undefined, previous = nova("1")): Promise<number> {
+    const clock = new FakeClock();
+    const changes = new Subscribers<Change<KubeObject>>();
+    const store = {
+      get: () => previous,
+      list: () => [previous],
+      by: () => [],
+      keysBy: () => new Set<string>(),
+      size: 1,
+    };
+    let passes = 0;
+    await using _kind = startKind({
+      ...{ name: "kind", workers: 1, sources: [], clock, log: silentLogger },
+      objects: { store, onChange: (listener) => changes.add(listener) },
+      async reconcile() {
+        passes += 1;
+        throw new Error("not yet");
+      },
+      metrics: createRuntimeMetrics(new Registry(), clock),
+    });
+    await clock.advance(0);
+    expect(passes).toBe(1);
+    changes.notify({ key: "a/nova", previous, current });
+    await clock.advance(0);
+    return passes;
+  }
+
+  it("waits for the backoff if it is one of the status alone, as our own write is", async () => {
+    expect(await passesAfter(nova("2"))).toBe(1);
+  });
+
+  it.each([
+    ["its spec", nova("2", { generation: 2 })],
+    ["an annotation", nova("2", { annotations: { note: "new" } })],
+    ["its end", nova("2", { deletionTimestamp: "2026-01-01T00:00:00Z" })],
+    ["its UID, because it was created again", nova("2", { uid: "2" })],
+    ["all of it, because it is gone", undefined],
+  ])("is reconciled at once if it concerns %s", async (_, current) => {
+    expect(await passesAfter(current)).toBe(2);
+  });
+
+  it("is reconciled at once if it has no generation, so that the change may be any", async () => {
+    expect(await passesAfter(bare("2"), bare("1"))).toBe(2);
+  });
 });

@@ -1,6 +1,6 @@
-import { type KubeObject, parseKey, type Stored } from "../api/kinds/meta.ts";
+import { type KubeObject, keyOf, parseKey, type Stored } from "../api/kinds/meta.ts";
 import { isNamespaceTerminating } from "../kube/client/errors.ts";
-import type { Informer } from "../kube/informer/informer.ts";
+import type { Change, Informer } from "../kube/informer/informer.ts";
 import type { Logger } from "../lib/log/log.ts";
 import type { Running } from "../lib/process/lifecycle.ts";
 import { KeyedQueue, retryBackoff } from "../lib/queues/keyed-queue.ts";
@@ -9,6 +9,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { onClockJump } from "../lib/time/clock-jumps.ts";
 import type { Turns } from "../lib/time/turns.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
+import { semanticallyEqual } from "./semantic-equality.ts";
 
 /** 30 s: as long as a person or a connection waits. The longest retry delay of an object that somebody waits for. */
 const awaitedRetryMs = 30_000;
@@ -32,6 +33,11 @@ export interface KindOptions {
    */
   readonly isAwaited?: (key: string) => boolean;
   readonly sources: readonly Source[];
+  /**
+   * The objects whose keys are reconciled, whose status this controller writes: all that exist at once, then each that changes. A
+   * change of the status alone does not end the delay after a failed pass. Absent: the sources say all.
+   */
+  readonly objects?: Pick<Informer<KubeObject>, "store" | "onChange">;
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -56,6 +62,14 @@ export function keysFrom<T extends KubeObject, I extends string>(
     });
   };
 }
+
+/** Such as our own write of a status: anything else has another generation or other metadata. */
+function isOfStatusAlone({ previous, current }: Change<KubeObject>): boolean {
+  if (previous?.metadata.generation === undefined || !current) return false;
+  return semanticallyEqual(unversioned(previous), unversioned(current));
+}
+
+const unversioned = ({ metadata }: Stored<KubeObject>) => ({ ...metadata, resourceVersion: "" });
 
 /** Whether the only error is that the namespace is being deleted: then the reconcile is no longer needed. */
 const isOnItsWayOut = (error: unknown): boolean => {
@@ -94,6 +108,11 @@ export function startKind(options: KindOptions): Running {
   };
   const subscriptions = new DisposableStack();
   for (const source of sources) subscriptions.use(source(enqueue));
+  const { objects } = options;
+  for (const object of objects?.store.list() ?? []) enqueue(keyOf(object));
+  const onChange = (change: Change<KubeObject>) =>
+    isOfStatusAlone(change) ? queue.addUnlessFailed(change.key, () => meter.added(change.key)) : enqueue(change.key);
+  if (objects) subscriptions.use(objects.onChange(onChange));
   // Most delays end at a wall-clock time, such as a shutdownTime. An early pass costs no API call, but for what has failed.
   subscriptions.use(onClockJump(clock, () => queue.addAllDelayed()));
   const working = startWorkers({

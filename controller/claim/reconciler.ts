@@ -70,11 +70,7 @@ export class ClaimReconciler {
     const textDeferredMs = this.#errorTexts.deferMs(keyOf(end.claim), end.claim.status, status);
     const written = textDeferredMs === undefined ? await this.#writeStatus(end.claim, status, signal) : "written";
     const problem = end.is === "ended" ? end.problem : undefined;
-    const requestAgainMs = this.#rejected.afterPass(
-      keyOf(end.claim),
-      end.claim.metadata,
-      problem?.remedy === "retrySlowly",
-    );
+    const requestAgainMs = this.#requestAgainMs(end.claim, problem);
     if (written === "gone") return {};
     // The concurrent write enqueues the claim, and the next pass writes the status.
     if (written === "changed") return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
@@ -88,6 +84,12 @@ export class ClaimReconciler {
       : this.#next(end, status, [noteAgainMs, requestAgainMs, textDeferredMs]);
     if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
     return throwIfToBeRetried(problem, next);
+  }
+
+  /** Milliseconds until a request that the API server has rejected is made again. Another failure in between does not begin anew. */
+  #requestAgainMs(claim: Stored<SandboxClaim>, problem: ClaimProblem | undefined): number | undefined {
+    if (problem?.remedy === "retry") return undefined;
+    return this.#rejected.afterPass(keyOf(claim), claim.metadata, problem?.remedy === "retrySlowly");
   }
 
   #conclude(end: Exclude<PassEnd, { is: "over" }>): SandboxClaimStatus {
@@ -204,5 +206,5 @@ const isMarked = (status: SandboxClaimStatus | undefined): boolean => readyOf(st
 
 function throwIfToBeRetried(problem: ClaimProblem | undefined, outcome: Outcome): Outcome {
   if (problem?.remedy === "retry") throw problem;
-  return outcome;
+  return problem?.remedy === "retrySlowly" ? { ...outcome, isRejected: true } : outcome;
 }

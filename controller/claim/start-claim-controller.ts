@@ -87,19 +87,20 @@ export function startClaimController(options: ClaimControllerOptions): Running {
     pods: informers.pods.store,
     networkPolicies: informers.networkPolicies.store,
   });
-  const sighted: Source = keysFrom(informers.sandboxClaims, (claim) => {
+  const see: Source = keysFrom(informers.sandboxClaims, (claim) => {
     const now = claims.get(keyOf(claim));
     if (now && isTimed(now)) sights.see(now);
-    return [keyOf(claim)];
+    return [];
   });
   return startKind({
     name: "sandboxclaim",
     workers: options.workers,
     isAwaited: (key) => !isConditionTrue(claims.get(key)?.status?.conditions, "Ready"),
     mayWait: (key) => sights.isServed(key),
+    objects: informers.sandboxClaims,
     sources: [
       () => followStock(informers.sandboxes, queues),
-      sighted,
+      see,
       claimsOfSandboxes(informers.sandboxes),
       claimsOfPools(informers.pools, informers.sandboxClaims, queues),
       claimsOfTemplates(informers.templates, informers.pools, informers.sandboxClaims),

@@ -26,7 +26,7 @@ import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
-import { areRejected, earliest, throwWhatMayPass } from "./queue/pass-end.ts";
+import { areRejected, earliest, nextPass, throwWhatMayPass } from "./queue/pass-end.ts";
 import { conclude, timesWithoutSuspension } from "./status/conclude.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
@@ -91,7 +91,7 @@ export class SandboxReconciler {
       });
       const outcome = await this.#pass(key, span, signal);
       if (unwritten !== undefined && !isNotFound(unwritten)) throw unwritten;
-      return outcome.isInterrupted ? outcome : earliest(outcome.requeueAfterMs, noteAgainMs);
+      return outcome.isInterrupted ? outcome : { ...outcome, ...earliest(outcome.requeueAfterMs, noteAgainMs) };
     });
   }
 
@@ -129,7 +129,7 @@ export class SandboxReconciler {
     this.#report({ ...after, sandbox }, isWritten ? status : (sandbox.status ?? {}), applied);
     if (isGone) return this.#forget(key);
     throwWhatMayPass(applied.failures, unwritten);
-    return earliest(
+    return nextPass(applied.failures, [
       recheckAfterMs,
       decision.putOffMs,
       statusPutOffMs,
@@ -139,7 +139,7 @@ export class SandboxReconciler {
       applied.createInMs,
       noteAgainMs,
       this.#rejected.afterPass(key, sandbox.metadata, areRejected(applied.failures)),
-    );
+    ]);
   }
 
   /** A blocked handshake is a failure like any other: the pass continues, and the status reports it. */

@@ -113,6 +113,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       return sandbox !== undefined && isUnclaimedMember(sandbox);
     },
     isAwaited: (key) => isAwaited(writers.sandboxes.get(key)),
+    objects: informers.sandboxes,
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
@@ -174,7 +175,7 @@ function memoryOf(stores: DisposableStack, writers: SandboxWriters, options: San
 }
 
 /**
- * The sources of reconciles of a sandbox: itself, its children, its times, and our own writes that the watch never
+ * The sources of reconciles of a sandbox besides itself: its children, its times, and our own writes that the watch never
  * confirmed.
  */
 function sourcesOf(
@@ -183,7 +184,6 @@ function sourcesOf(
   idleWatch: IdleWatch | undefined,
 ): readonly Source[] {
   return [
-    keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
     namesakeChanges(informers.pods, informers.sandboxes),

@@ -77,8 +77,8 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
   return startKind({
     name: "sandboxwarmpool",
     workers: options.workers,
+    objects: informers.pools,
     sources: [
-      keysFrom(informers.pools, (pool) => [keyOf(pool)]),
       keysFrom(informers.templates, (template) => informers.pools.store.by("template", keyOf(template)).map(keyOf)),
       keysFrom(informers.networkPolicies, poolsOfPolicy),
       memberChanges(informers.sandboxes, expectations),

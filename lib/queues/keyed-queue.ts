@@ -65,6 +65,9 @@ export class KeyedQueue {
   readonly #held = new Set<string>();
   readonly #heldPatient = new Set<string>();
   readonly #again = new Set<string>();
+  readonly #againUnlessFailed = new Map<string, () => void>();
+  /** Keys whose last pass was rejected. */
+  readonly #rejected = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   /** Delays that were set before the current pass of their key: a successful pass replaces them. */
   readonly #fromBefore = new Map<string, Delayed>();
@@ -106,6 +109,26 @@ export class KeyedQueue {
       this.#ready.add(key);
     } else if (!this.#ready.has(key)) this.#patient.add(key);
     this.#dispatch();
+  }
+
+  /**
+   * Adds the key for what its own pass may have done. If that pass failed, only its delay counts: a failed pass that writes what
+   * went wrong would else cause the next one, without a pause. While a worker has the key, the end of the pass decides. Calls back
+   * if it is added.
+   */
+  addUnlessFailed(key: string, onAdded: () => void = () => {}): void {
+    if (this.#closed) return;
+    if (this.#held.has(key)) this.#againUnlessFailed.set(key, onAdded);
+    else if (!this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
+  }
+
+  #addAndTell(key: string, onAdded: () => void): void {
+    onAdded();
+    this.add(key);
+  }
+
+  #awaitsRetry(key: string): boolean {
+    return this.#delayed.has(key) && (this.#failures.of(key) > 0 || this.#rejected.has(key));
   }
 
   /**
@@ -173,8 +196,15 @@ export class KeyedQueue {
    */
   forget(key: string): void {
     this.#failures.delete(key);
+    this.#rejected.delete(key);
     this.#fromBefore.get(key)?.timer.cancel();
     this.#fromBefore.delete(key);
+  }
+
+  /** The current pass of the key ended with a delay of its own, but it is no success: what it asked for was rejected. */
+  rejected(key: string): void {
+    this.forget(key);
+    this.#rejected.add(key);
   }
 
   failures(key: string): number {
@@ -194,7 +224,10 @@ export class KeyedQueue {
     if (this.#held.delete(key)) this.#shares.release(groupOf(key));
     if (this.#heldPatient.delete(key)) this.#patientShares.release(groupOf(key));
     this.#keepFromBefore(key);
+    const onAdded = this.#againUnlessFailed.get(key);
+    this.#againUnlessFailed.delete(key);
     if (this.#again.delete(key)) this.add(key);
+    else if (onAdded && !this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
     else this.#dispatch();
   }
 

@@ -13,6 +13,8 @@ export interface Outcome {
    * and the delays from before stay.
    */
   readonly isInterrupted?: boolean;
+  /** What the pass asked for was rejected, and `requeueAfterMs` says when it is asked for again. */
+  readonly isRejected?: boolean;
 }
 
 export interface WorkOptions {
@@ -37,10 +39,11 @@ export function startWorkers({ name, queue, workers, reconcile, onFailure, turns
     for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
       try {
         await (turns ? turns.rest(groupOf(key), "begins") : own.rest());
-        const { requeueAfterMs, isInterrupted = false } = await reconcile(key, signal);
+        const { requeueAfterMs, isInterrupted = false, isRejected = false } = await reconcile(key, signal);
         // A delay that the queue rejects is a failure of the pass, so the key waits longer each time.
         if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs);
-        if (!isInterrupted) queue.forget(key);
+        if (isRejected) queue.rejected(key);
+        else if (!isInterrupted) queue.forget(key);
       } catch (error) {
         if (signal.aborted) return;
         runGuarded("queue", () => onFailure(key, error));

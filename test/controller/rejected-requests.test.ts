@@ -20,6 +20,11 @@ const denied = new ApiError(422, {
   message: "ValidatingAdmissionPolicy 'signed-images' with binding 'all' denied request: image is not signed",
 });
 
+const broken = new ApiError(500, {
+  ...{ apiVersion: "v1", kind: "Status", code: 500, reason: "InternalError" },
+  message: "failed calling webhook: connection refused",
+});
+
 interface Case {
   readonly what: string;
   readonly verb: "create" | "delete";
@@ -119,6 +124,18 @@ describe("a request that an admission policy rejects as invalid", () => {
     expect(world.policy.attempts).toBeGreaterThanOrEqual(8);
     expect(world.policy.attempts).toBeLessThanOrEqual(30);
   });
+
+  it.each(cases)(
+    "is made as seldom if another failure comes in turn with it: $what",
+    { timeout: 60_000 },
+    async (one) => {
+      await using world = await open(one, (attempt) => (attempt % 2 === 1 ? denied : broken));
+      await world.pass(1_800);
+      // Each failure is retried after 5 ms, and each rejection after 10 s, 20 s ... 10 min.
+      expect(world.policy.attempts).toBeGreaterThanOrEqual(8);
+      expect(world.policy.attempts).toBeLessThanOrEqual(40);
+    },
+  );
 
   it("is no failed reconcile, and its text stays in the condition", async () => {
     const [ofPod] = cases;

@@ -15,3 +15,9 @@ export function earliest(...delaysMs: readonly (number | undefined)[]): Outcome 
   const given = delaysMs.filter((delayMs) => delayMs !== undefined);
   return given.length === 0 ? {} : { requeueAfterMs: Math.min(...given) };
 }
+
+/** The end of a pass whose failures will not pass soon: the earliest of these delays. */
+export const nextPass = (failures: readonly Failure[], delaysMs: readonly (number | undefined)[]): Outcome => ({
+  ...earliest(...delaysMs),
+  ...(areRejected(failures) && { isRejected: true }),
+});

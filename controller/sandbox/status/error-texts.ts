@@ -17,8 +17,8 @@ interface Text {
 }
 
 /**
- * Defers a status that only has another text for the same error. A text can differ each time, as with the id of a request. Its own write
- * would then cause the next pass, and that pass the next request, without a pause.
+ * Defers a status that only has another text for the same error. A text can differ each time, as with the id of a request. Each retry would
+ * then cost a write and an event.
  */
 export class ErrorTexts {
   readonly #clock: Clock;
