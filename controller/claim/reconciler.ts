@@ -13,6 +13,7 @@ import type { Span } from "../../lib/tracing/tracer.ts";
 import type { View } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
+import { earliest } from "../sandbox/queue/pass-end.ts";
 import { ErrorTexts } from "../sandbox/status/error-texts.ts";
 import { creatorAttribute, type Traces } from "../traces.ts";
 import type { ClaimProblem } from "./claim-problem.ts";
@@ -21,6 +22,7 @@ import { conclude, markedExpired, readyOf, statusPatch } from "./status/conclude
 import * as happenings from "./status/events.ts";
 import { expiryOf } from "./status/expiry.ts";
 import { firstReadyStep } from "./status/first-ready.ts";
+import { claimExpired } from "./status/ready-fact.ts";
 import { resumeOf, resumingReason } from "./status/resuming.ts";
 
 export interface ClaimReconcilerOptions extends PassSurroundings {
@@ -45,7 +47,7 @@ export class ClaimReconciler {
   constructor(options: ClaimReconcilerOptions) {
     this.#options = options;
     this.#rejected = new SlowRetries(options.clock);
-    this.#errorTexts = new ErrorTexts(options.clock);
+    this.#errorTexts = new ErrorTexts(options.clock, claimExpired);
   }
 
   /** @throws the error of a step that may succeed at a retry. */
@@ -78,12 +80,24 @@ export class ClaimReconciler {
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
+    if (textDeferredMs === undefined) this.#reportFailedCleanup(end.claim, status, problem);
     const noteAgainMs = await this.#noteFirstReady(end.claim, status, sandbox, signal);
     const next = newlyExpired
       ? { requeueAfterMs: afterMarkingMs }
       : this.#next(end, status, [noteAgainMs, requestAgainMs, textDeferredMs]);
     if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
     return throwIfToBeRetried(problem, next);
+  }
+
+  /** At most once for each text: when the status tells it. */
+  #reportFailedCleanup(
+    claim: Stored<SandboxClaim>,
+    status: SandboxClaimStatus,
+    problem: ClaimProblem | undefined,
+  ): void {
+    if (!problem || problem.reason === "ClaimExpired" || !isMarked(status)) return;
+    if (readyOf(status)?.message === readyOf(claim.status)?.message) return;
+    this.#options.events?.record(happenings.cleanupFailed(claim, problem.message));
   }
 
   /** Milliseconds until a request that the API server has rejected is made again. Another failure in between does not begin anew. */
@@ -159,7 +173,7 @@ export class ClaimReconciler {
     status: SandboxClaimStatus,
     againMs: readonly (number | undefined)[],
   ): Outcome {
-    if (isMarked(status)) return {};
+    if (isMarked(status)) return earliest(...againMs);
     const expiry = expiryOf({ spec: end.claim.spec, status });
     const now = this.#options.clock.now();
     const leftMs = expiry && expiry.getTime() - now.getTime();
@@ -175,7 +189,7 @@ export class ClaimReconciler {
       // The resume has timed out since the status was computed.
       if (!resume) delays.push(afterMarkingMs);
     }
-    return delays.length > 0 ? { requeueAfterMs: Math.min(...delays) } : {};
+    return earliest(...delays);
   }
 
   /** Older releases created a NetworkPolicy for each claim; the template's policy replaces it. */

@@ -28,6 +28,7 @@ import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
 import { areRejected, earliest, nextPass, throwWhatMayPass } from "./queue/pass-end.ts";
 import { conclude, timesWithoutSuspension } from "./status/conclude.ts";
+import { expiredFact } from "./status/condition-facts.ts";
 import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
 import { DeferredWrites } from "./status/deferred-writes.ts";
 import { ErrorTexts } from "./status/error-texts.ts";
@@ -74,7 +75,7 @@ export class SandboxReconciler {
     this.#metadata = new DeferredWrites(options.clock);
     this.#notYet = new DeferredWrites(options.clock);
     this.#rejected = new SlowRetries(options.clock);
-    this.#errorTexts = new ErrorTexts(options.clock);
+    this.#errorTexts = new ErrorTexts(options.clock, expiredFact);
   }
 
   /** @throws AggregateError when a step failed that may succeed at a retry. */
@@ -121,9 +122,10 @@ export class SandboxReconciler {
       unfinished: applied.unfinished,
     });
     const statusPutOffMs = this.#putOff(sandbox, status) ?? this.#errorTexts.deferMs(key, sandbox.status, status);
-    const { client } = this.#writersFor(after);
     const { isGone = false, unwritten } =
-      statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : { unwritten: [] };
+      statusPutOffMs === undefined
+        ? await this.#write(sandbox, status, this.#writersFor(after).client, signal)
+        : { unwritten: [] };
     // A status is reported in events and metrics when it is written; what this pass did, in any case.
     const isWritten = statusPutOffMs === undefined && unwritten.length === 0 && !isGone;
     this.#report({ ...after, sandbox }, isWritten ? status : (sandbox.status ?? {}), applied);

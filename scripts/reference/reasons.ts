@@ -25,6 +25,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     means:
       "Its busy probe got no response, neither through an activator nor directly, or could not be sent. The sandbox counts as busy for at most busyProbe.limitSeconds.",
   },
+  ClaimCleanupFailed: {
+    on: "SandboxClaim",
+    means:
+      "It has expired, and the API server does not let the controller delete it or its Sandbox; the text names the cause. The controller tries again.",
+  },
   ClaimExpired: {
     on: "SandboxClaim",
     means:
@@ -275,7 +280,8 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
     "The template permits no environment variables of claims. Or it permits only new ones (Allowed), and gives the container variables by envFrom. If the container has the variable already, or does not exist, the reason is ReconcilerError.",
   VolumeClaimTemplatesError:
     "The template permits no volumeClaimTemplates of claims. Or it permits only new ones (Allowed), and one has the name of a volume of the template. Or one of the claim or of the template has no name. Or two have the same name.",
-  ClaimExpired: "Its lifetime is over.",
+  ClaimExpired:
+    "Its lifetime is over. If the API server does not let the controller delete it or its Sandbox, the message names the error.",
   SandboxExpired: "Its sandbox has expired.",
   SandboxMissing:
     "Its sandbox was lost again and again within a minute of its creation. The next one is created after a wait of at most 30 s.",

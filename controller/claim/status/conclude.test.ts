@@ -191,6 +191,30 @@ describe("a claim whose sandbox is suspended", () => {
   });
 });
 
+describe("an expired claim whose cleanup failed", () => {
+  const lifecycle = { ttlSecondsAfterFinished: 0 };
+  const marked = aCondition({ type: "Ready", reason: "ClaimExpired", message: "Claim expired." });
+  const before = aSandboxClaim({ lifecycle }, {}, { conditions: [finished, marked], ...boundStatus });
+  const problem = problemOf(new Error("boom"));
+
+  it("stays as it was, expired, with the error, and with the end of the Pod from which its time counts", () => {
+    const status = conclude(ended({ claim: before, problem }));
+    expect(status.sandbox).toEqual(boundStatus.sandbox);
+    expect(status.conditions).toEqual([
+      finished,
+      expect.objectContaining({
+        ...{ type: "Ready", status: "False", reason: "ClaimExpired" },
+        message: "Claim expired. Sandbox cleanup failed. Error seen: boom",
+      }),
+    ]);
+  });
+
+  it("has the error as its reason once it has been given more time", () => {
+    const later = { ...before, spec: { ...before.spec, lifecycle: { ttlSecondsAfterFinished: 7_200 } } };
+    expect(readyIn({ claim: later, problem })).toMatchObject({ reason: "ReconcilerError" });
+  });
+});
+
 describe("the patch of a status", () => {
   const before = aSandboxClaim({}, { resourceVersion: "7" }, { conditions: [ready], ...boundStatus });
 

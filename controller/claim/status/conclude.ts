@@ -3,13 +3,23 @@ import type { SandboxClaim, SandboxClaimStatus } from "../../../api/kinds/sandbo
 import { findCondition, withCondition, withoutCondition } from "../../../api/rules/conditions.ts";
 import { byCodeUnits } from "../../../lib/data/by-code-units.ts";
 import { semanticallyEqual } from "../../semantic-equality.ts";
-import { isExpired } from "./expiry.ts";
-import { claimExpired, finishedCondition, readyFact, type Seen } from "./ready-fact.ts";
+import { isExpired, isMarkedExpired } from "./expiry.ts";
+import {
+  claimExpired,
+  claimExpiredInVain,
+  finishedCondition,
+  type ReadyFact,
+  readyFact,
+  type Seen,
+} from "./ready-fact.ts";
 
 /** The status of a claim after a pass. */
 export function conclude(ended: Seen): SandboxClaimStatus {
   const { claim, now, problem } = ended;
   const { status: before = {} } = claim;
+  if (problem && problem.reason !== "ClaimExpired" && isMarkedExpired(claim) && isExpired(claim, now)) {
+    return markedExpired({ claim, now }, claimExpiredInVain(problem));
+  }
   // The name of a Sandbox that we created is known before the store shows it.
   if (problem?.reason === "SandboxCreatePending" && before.sandbox?.name) return before;
   const sandbox = boundSandbox(ended);
@@ -19,13 +29,19 @@ export function conclude(ended: Seen): SandboxClaimStatus {
   return { ...status, conditions: markExpired(status.conditions, ended) };
 }
 
-/** The status of a claim before anything of it is deleted: unchanged, but expired. */
-export function markedExpired({ claim, now }: Pick<Seen, "claim" | "now">): SandboxClaimStatus {
-  return { ...claim.status, conditions: markExpired(claim.status?.conditions ?? [], { claim, now }) };
+/** The status of a claim before anything of it is deleted, or after that has failed: unchanged, but expired. */
+export function markedExpired(
+  { claim, now }: Pick<Seen, "claim" | "now">,
+  fact: ReadyFact = claimExpired,
+): SandboxClaimStatus {
+  return { ...claim.status, conditions: markExpired(claim.status?.conditions ?? [], { claim, now }, fact) };
 }
 
-const markExpired = (conditions: readonly Condition[], at: Pick<Seen, "claim" | "now">): readonly Condition[] =>
-  sorted(withCondition(conditions, { type: "Ready", ...claimExpired }, observationOf(at)));
+const markExpired = (
+  conditions: readonly Condition[],
+  at: Pick<Seen, "claim" | "now">,
+  fact: ReadyFact = claimExpired,
+): readonly Condition[] => sorted(withCondition(conditions, { type: "Ready", ...fact }, observationOf(at)));
 
 /** The Sandbox that a claim has. An error that hides it does not remove it from the status. */
 function boundSandbox({ claim, sandbox, problem }: Seen): SandboxClaimStatus["sandbox"] {

@@ -15,11 +15,17 @@ export const expired = (regarding: SandboxClaim): NewEvent =>
 export const deleting = (regarding: SandboxClaim, policy: ClaimShutdownPolicy): NewEvent =>
   normal(regarding, "ClaimExpired", "Deleting", `Deleting Claim (ShutdownPolicy=${policy})`);
 
-export const unreadableTime = (regarding: SandboxClaim, note: string): NewEvent => ({
+export const cleanupFailed = (regarding: SandboxClaim, why: string): NewEvent =>
+  warning(regarding, "ClaimCleanupFailed", "Expiry", `Claim has expired, and its cleanup failed. ${why}`);
+
+export const unreadableTime = (regarding: SandboxClaim, note: string): NewEvent =>
+  warning(regarding, "UnreadableTime", "Reconciling", note);
+
+const warning = (regarding: SandboxClaim, reason: string, action: string, note: string): NewEvent => ({
   regarding,
   type: "Warning",
-  reason: "UnreadableTime",
-  action: "Reconciling",
+  reason,
+  action,
   note,
 });
 

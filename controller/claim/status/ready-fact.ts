@@ -22,7 +22,7 @@ export interface Seen {
   readonly pod: Stored<Pod> | undefined;
 }
 
-type ReadyFact = Omit<Fact, "type">;
+export type ReadyFact = Omit<Fact, "type">;
 
 /** Rules for the Ready condition. The first that applies decides. */
 const speakers: readonly ((seen: Seen) => ReadyFact | undefined)[] = [
@@ -50,6 +50,13 @@ export const claimExpired = {
   reason: "ClaimExpired",
   message: "Claim expired. Sandbox cleanup initiated.",
 } as const;
+
+/** While nothing has been deleted the status has to go on to say `ClaimExpired`: only then is it tried again. */
+export const claimExpiredInVain = ({ message }: ClaimProblem): ReadyFact => ({
+  status: "False",
+  reason: claimExpired.reason,
+  message: `Claim expired. Sandbox cleanup failed. ${message}`,
+});
 
 const notReady = { status: "False", reason: "SandboxNotReady", message: "Sandbox is not ready" } as const;
 

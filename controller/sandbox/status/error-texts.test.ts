@@ -11,9 +11,10 @@ const ready = (message: string, more: Partial<Condition> = {}) => ({
     } satisfies Condition,
   ],
 });
+const expired = (message: string) => ready(message, { reason: "SandboxExpired" });
 const openTexts = () => {
   const clock = new FakeClock();
-  return { clock, texts: new ErrorTexts(clock) };
+  return { clock, texts: new ErrorTexts(clock, { reason: "SandboxExpired", message: "Sandbox has expired" }) };
 };
 
 it("another text for the same error is deferred, for twice as long each time", async () => {
@@ -38,10 +39,17 @@ it.each([
   ["an error of a newer generation", ready("request 1"), ready("request 2", { observedGeneration: 2 })],
   ["another reason", ready("request 1"), ready("request 2", { reason: "InvalidConfiguration" })],
   ["the end of an error", ready("request 1"), ready("", { status: "True", reason: "DependenciesReady" })],
+  ["the first error of an expiry", expired("Sandbox has expired"), expired("request 1")],
+  ["the end of the error of an expiry", expired("request 1"), expired("Sandbox has expired")],
   ["an address beside an error", ready("request 1"), { ...ready("request 2"), podIPs: ["10.1.0.5"] }],
 ])("%s is written at once", (_, before, after) => {
   const { texts } = openTexts();
   expect(texts.deferMs("a/nova", before, after)).toBeUndefined();
+});
+
+it("another text for the same error of an expiry is deferred", () => {
+  const { texts } = openTexts();
+  expect(texts.deferMs("a/nova", expired("request 1"), expired("request 2"))).toBe(5_000);
 });
 
 it("an error that returns is deferred as at first", async () => {

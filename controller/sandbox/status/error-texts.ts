@@ -10,6 +10,8 @@ const textBackoff: Backoff = { baseMs: 5_000, maxMs: 600_000, jitter: 0 };
 /** Of a Sandbox or of a claim. */
 type Status = { readonly conditions?: readonly Condition[] | undefined };
 
+type ReadyText = Pick<Condition, "reason" | "message">;
+
 interface Text {
   /** The number of texts that were written for this error. */
   readonly written: number;
@@ -22,16 +24,19 @@ interface Text {
  */
 export class ErrorTexts {
   readonly #clock: Clock;
+  readonly #expired: ReadyText;
   readonly #texts = new Map<string, Text>();
 
-  constructor(clock: Clock) {
+  /** `expired`: the Ready condition of an expiry that goes well. Its reason with another text is an error. */
+  constructor(clock: Clock, expired: ReadyText) {
     this.#clock = clock;
+    this.#expired = expired;
   }
 
   /** Milliseconds for which a status may be deferred; undefined: it may be written now. */
   deferMs(key: string, before: Status | undefined, after: Status): number | undefined {
     const nowMs = this.#clock.ticksMs();
-    const change = changeOf(before, after);
+    const change = this.#changeOf(before, after);
     if (change === "other") {
       this.#texts.delete(key);
       return undefined;
@@ -50,14 +55,19 @@ export class ErrorTexts {
   forget(key: string): void {
     this.#texts.delete(key);
   }
-}
 
-/** `none` and `text`: it is the same error as before. */
-function changeOf(before: Status | undefined, after: Status): "none" | "text" | "other" {
-  const reason = findCondition(after.conditions, "Ready")?.reason;
-  if (reason !== "ReconcilerError" && reason !== "InvalidConfiguration") return "other";
-  if (!semanticallyEqual(withoutTexts(before), withoutTexts(after))) return "other";
-  return semanticallyEqual(before, after) ? "none" : "text";
+  /** `none` and `text`: it is the same error as before. */
+  #changeOf(before: Status | undefined, after: Status): "none" | "text" | "other" {
+    if (!this.#isError(before) || !this.#isError(after)) return "other";
+    if (!semanticallyEqual(withoutTexts(before), withoutTexts(after))) return "other";
+    return semanticallyEqual(before, after) ? "none" : "text";
+  }
+
+  #isError(status: Status | undefined): boolean {
+    const ready = findCondition(status?.conditions, "Ready");
+    if (ready?.reason === this.#expired.reason) return ready.message !== this.#expired.message;
+    return ready?.reason === "ReconcilerError" || ready?.reason === "InvalidConfiguration";
+  }
 }
 
 const withoutTexts = (status: Status | undefined): Status => ({
