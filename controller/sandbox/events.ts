@@ -51,6 +51,7 @@ const eventSources: readonly ((transition: StatusTransition) => EventContent | u
   woken,
   keptAwake,
   expired,
+  cleanupFailed,
   unreadableTimes,
 ];
 
@@ -220,4 +221,12 @@ function unreadableTimes({ sandbox: { metadata, spec }, before }: StatusTransiti
 function expired(transition: StatusTransition): EventContent | undefined {
   if (isDeletedOnExpiry(transition.sandbox) || !becameUnready(transition, "SandboxExpired")) return undefined;
   return { type: "Normal", reason: "SandboxExpired", action: "Expiry", note: "Sandbox has expired" };
+}
+
+function cleanupFailed(transition: StatusTransition): EventContent | undefined {
+  if (reasonOf(transition.after, "Ready") !== "SandboxExpired") return undefined;
+  const failure = newFailureOf(transition, ({ action }) => action.do !== "suspend");
+  if (!failure) return undefined;
+  const note = `Sandbox has expired, and its cleanup failed: ${failure.message}`;
+  return { type: "Warning", reason: "SandboxCleanupFailed", action: "Expiry", note };
 }

@@ -85,6 +85,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   PodFailed: { on: "Sandbox", means: "Its Pod has failed while the sandbox was to run." },
   PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox was to run." },
   SandboxAdopted: { on: "SandboxClaim", means: "It was given a sandbox of a warm pool." },
+  SandboxCleanupFailed: {
+    on: "Sandbox",
+    means:
+      "It has expired, and the API server does not let the controller delete its Pod, its Service or the Sandbox itself; the text names the cause. The controller tries again.",
+  },
   SandboxExpired: { on: "Sandbox", means: "Its shutdownTime has passed, and its shutdownPolicy is Retain." },
   SandboxIdle: {
     on: "Sandbox",
@@ -156,7 +161,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     DependenciesReady: "Its Pod is ready, and its Service exists, if it has one.",
     DependenciesNotReady: "Its Pod is missing or not ready, or its Service is missing; the message says which.",
     SandboxSuspended: "It is suspended or being suspended.",
-    SandboxExpired: "Its shutdownTime has passed.",
+    SandboxExpired: "Its shutdownTime has passed. If its cleanup fails, the message names the error.",
     PodSucceeded: "Its Pod has ended with success.",
     PodFailed: "Its Pod has failed.",
     MultiplePods:

@@ -157,8 +157,20 @@ describe("the status of an expired Sandbox", () => {
     expect(recheckAfterMs).toBeUndefined();
   });
 
-  it("stays as it is when a child could not be deleted", () => {
-    const sandbox = aReadySandbox({ shutdownTime });
+  it("stays as it is when a child could not be deleted, but for the error in its message", () => {
+    const before = aReadySandbox({ shutdownTime: "2026-01-01T23:00:00Z" });
+    const marked = end({ sandbox: { ...before, spec: { ...before.spec, shutdownTime } } }, { course: "markExpired" });
+    const sandbox = withStatus(aSandbox({ shutdownTime }), marked.status);
+    const { status } = end({ sandbox }, { course: "tearDown", failures: [failedService] });
+    const message = "Sandbox has expired, and its cleanup failed: taken";
+    const ready = { ...condition(marked.status, "Ready"), message };
+    expect(status).toEqual({ ...marked.status, conditions: [condition(marked.status, "Suspended"), ready] });
+    expect(status.podIPs).toEqual(["10.1.0.5"]);
+  });
+
+  it("stays as it is when a child could not be deleted and the Sandbox itself is going", () => {
+    const going = { deletionTimestamp: noon };
+    const sandbox = aSandbox({ shutdownTime }, going, aReadySandbox({ shutdownTime }).status);
     expect(end({ sandbox }, { course: "tearDown", failures: [failedService] }).status).toEqual(sandbox.status);
   });
 

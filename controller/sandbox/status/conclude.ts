@@ -1,6 +1,6 @@
 import type { Condition } from "../../../api/kinds/meta.ts";
 import type { SandboxStatus } from "../../../api/kinds/sandbox.ts";
-import { type Observation, withCondition, withoutCondition } from "../../../api/rules/conditions.ts";
+import { type Observation, type SandboxFact, withCondition, withoutCondition } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
 import type { ActivityTimes } from "../../idle/times/activity-times.ts";
@@ -17,6 +17,7 @@ import { podIps } from "../pod-state.ts";
 import {
   blockedFact,
   expiredFact,
+  expiredInVainFact,
   finishedFact,
   podScheduledFact,
   readyFact,
@@ -75,16 +76,24 @@ function restoreRecheckMs(observed: Observed): number | undefined {
 }
 
 /** Nothing is suspended and no port is assigned any more, so no condition may say that this is blocked. */
-function expired(conditions: readonly Condition[], { sandbox, now }: Observed): readonly Condition[] {
+function expired(
+  conditions: readonly Condition[],
+  { sandbox, now }: Observed,
+  fact: SandboxFact = expiredFact,
+): readonly Condition[] {
   const ownLimits = ["AutoSuspensionBlocked", "ServicePortsAllocated"];
   const kept = ownLimits.reduce<readonly Condition[]>(withoutCondition, conditions);
-  return withCondition(kept, expiredFact, observationOf({ sandbox, now }));
+  return withCondition(kept, fact, observationOf({ sandbox, now }));
 }
 
-/** An expired sandbox keeps only its conditions, once its children are being deleted. */
+/** An expired sandbox keeps only its conditions, once its children are being deleted. One that is being deleted itself tells no more. */
 function tornDown({ observed, failures, unfinished = false }: Ended): SandboxStatus {
-  const { status = {} } = observed.sandbox;
-  return failures.length > 0 || unfinished ? status : { conditions: expired(status.conditions ?? [], observed) };
+  const { status = {}, metadata } = observed.sandbox;
+  const { conditions = [] } = status;
+  if (failures.length > 0 && metadata.deletionTimestamp === undefined) {
+    return { ...status, conditions: expired(conditions, observed, expiredInVainFact(failures)) };
+  }
+  return failures.length > 0 || unfinished ? status : { conditions: expired(conditions, observed) };
 }
 
 function describeChildren(ended: Ended): SandboxStatus {

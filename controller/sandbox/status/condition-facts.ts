@@ -78,6 +78,12 @@ export const expiredFact: ReadyFact = {
   message: "Sandbox has expired",
 };
 
+/** Its Pod or another child could not be deleted. */
+export const expiredInVainFact = (failures: readonly Failure[]): ReadyFact => ({
+  ...expiredFact,
+  message: `${expiredFact.message}, and its cleanup failed: ${textOf(failures)}`,
+});
+
 /** Reported only for sandboxes with `autoSuspension`. */
 export const blockedFact = ({
   reason,
@@ -113,9 +119,11 @@ function multiplePods({ pod }: Seen) {
   return pod.is === "several" ? ({ reason: "MultiplePods", message: severalPods(pod.count) } as const) : undefined;
 }
 
+const textOf = (failures: readonly Failure[]): string => failures.map(({ message }) => message).join("\n");
+
 function failed({ failures }: Seen) {
   if (failures.length === 0) return undefined;
-  const text = failures.map(({ message }) => message).join("\n");
+  const text = textOf(failures);
   // A request that the API server rejected will most likely be rejected again, so a person must act; other errors may pass.
   return failures.every(({ retry }) => retry !== "soon")
     ? ({ reason: "InvalidConfiguration", message: text } as const)
