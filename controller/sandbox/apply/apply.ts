@@ -132,6 +132,8 @@ function isPointless(action: Action, failures: readonly Failure[], undone: reado
   if (partOf(action) === "claims") return failedIn(failures, "claims");
   // Else the next Pod but one might go on from memory that was given up.
   if (startsPod(action)) return undone.some((other) => partOf(other) === "claims" || isAboutMemory(other));
+  // It has the name of the one that is still there.
+  if (action.do === "createService") return undone.some((other) => other.do === "deleteService");
   // The Pod proves that nothing of it has run.
   if (action.do === "deletePod") return undone.some((other) => other.do === "freeImage");
   return action.do === "recordPodName" && undone.some(startsPod);
