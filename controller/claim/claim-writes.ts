@@ -19,7 +19,7 @@ export interface NotedPatch {
   readonly spec?: object | undefined;
 }
 
-/** Attempts to delete a Sandbox that keeps changing. */
+/** Attempts to delete a Sandbox that keeps changing. The last one goes by its UID alone. */
 const attemptsMax = 5;
 
 export interface ClaimWritesOptions {
@@ -122,15 +122,15 @@ export class ClaimWrites {
 
   /**
    * Deletes a Sandbox while the claim controls it. A Sandbox that has changed since it was read is read and checked
-   * again.
-   *
-   * @throws ApiError 409 when it keeps changing.
+   * again. One that changes all the time goes too: whoever may write it could keep it for ever, and a Sandbox that the last read shows
+   * with this claim as its controller is given to nobody else.
    */
   async deleteSandbox(seen: Stored<Sandbox>, claim: Stored<SandboxClaim>, signal: AbortSignal): Promise<void> {
     const { namespace, name, uid } = seen.metadata;
     let sandbox: Stored<Sandbox> | undefined = seen;
     for (let attempt = 1; ; attempt += 1) {
-      const preconditions = { uid, resourceVersion: sandbox.metadata.resourceVersion };
+      const { resourceVersion } = sandbox.metadata;
+      const preconditions = { uid, ...(attempt < attemptsMax && { resourceVersion }) };
       const call = () => this.#client.delete(sandboxType, { namespace, name }, { preconditions }, signal);
       try {
         return await this.#sandboxes.delete(sandbox, call).catch(undefinedIfNotFound);

@@ -114,6 +114,28 @@ describe("an object that changed otherwise just before its deletion", () => {
     await vi.waitFor(async () => expect(await lab.get(sandboxType, "task")).toBeUndefined(), waiting);
   });
 
+  it("is deleted anyway if it is the sandbox of an expired claim and changes each time", async () => {
+    await using lab = await openClaimLab();
+    const attempts: unknown[] = [];
+    await using _controller = await lab.startController({
+      intercept: async (call, proceed) => {
+        if (call.verb !== "delete" || call.kind !== "Sandbox") return proceed();
+        attempts.push(call.body);
+        await lab.patch(sandboxType, call.name, { metadata: { annotations: { note: `${attempts.length}` } } });
+        return proceed();
+      },
+    });
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await lab.patch(sandboxClaimType, "task", { spec: { lifecycle: expired("Retain") } });
+    await vi.waitFor(async () => expect(await lab.get(sandboxType, "task")).toBeUndefined(), waiting);
+    const asRead = { uid: expect.any(String), resourceVersion: expect.any(String) };
+    const versions = [asRead, asRead, asRead, asRead, { uid: expect.any(String) }];
+    expect(attempts).toEqual(versions.map((preconditions) => ({ preconditions })));
+  });
+
   it("stays if it is a Service that its owner has released", async () => {
     await using lab = await openClaimLab();
     const body = { metadata: { ownerReferences: null } };
@@ -132,6 +154,7 @@ describe("an object that changed otherwise just before its deletion", () => {
   });
 });
 
+// The last of several attempts to delete the sandbox of a claim has no version either.
 it("every delete of the controller has the version that was read, except deletes of Pods", () => {
   const files = readdirSync(controllerFolder, { recursive: true, encoding: "utf8" });
   const careless = files
