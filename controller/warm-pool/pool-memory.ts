@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { MemberAges } from "./member-ages.ts";
+import { FirstLook } from "./resize/first-look.ts";
 import { ReplenishDelay } from "./resize/replenish-delay.ts";
 import { TokenBucket } from "./resize/token-bucket.ts";
 import type { WarmPoolSettings } from "./settings.ts";
@@ -12,6 +13,7 @@ export class PoolMemory {
   readonly hold: ReplenishDelay;
   readonly patience: ReadinessPatience;
   readonly ages: MemberAges;
+  readonly firstLook: FirstLook;
   /** UIDs of members whose last write failed. */
   readonly refused = new Set<string>();
   /** Whether the pool was reported as not progressing. */
@@ -25,6 +27,7 @@ export class PoolMemory {
     this.bucket = new TokenBucket(settings.maxRefillPerSecond, clock);
     this.hold = new ReplenishDelay(settings.replenishDelayMs, clock);
     this.ages = new MemberAges(clock);
+    this.firstLook = new FirstLook(clock);
     this.patience = new ReadinessPatience(settings.readinessGraceMs);
   }
 

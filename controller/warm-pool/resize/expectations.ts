@@ -31,19 +31,19 @@ const expectationLimitMs = 5 * 60_000;
  * What an owner has asked for and its store does not show yet. A store lags behind by any amount of time, and to count
  * children in it while something is expected would be to make or delete them twice.
  *
- * Creations are counted, for the server names the children; deletions are known by UID. In memory only: a new process
- * begins with a store that is up to date.
+ * Creations are counted, for the server names the children; deletions are known by UID. In memory only: before a new process makes or
+ * deletes anything it compares its store with a list (`FirstLook`).
  */
 export class Expectations {
   readonly #clock: Clock;
-  readonly #store: Pick<Informer<never>, "hasSeen">;
+  /** Of the children. */
+  readonly store: Pick<Informer<never>, "hasSeen">;
   readonly #records = new Map<string, Expected>();
   readonly #raises = new Map<string, number>();
 
-  /** `store`: of the children. */
   constructor(clock: Clock, store: Pick<Informer<never>, "hasSeen">) {
     this.#clock = clock;
-    this.#store = store;
+    this.store = store;
   }
 
   /** Must be called in the same synchronous step in which the store is read. */
@@ -127,7 +127,7 @@ export class Expectations {
     const record = this.#records.get(owner);
     if (!record) return undefined;
     const isLate = this.#clock.ticksMs() - record.raisedMs >= expectationLimitMs;
-    if (isLate && this.#store.hasSeen(record.written)) {
+    if (isLate && this.store.hasSeen(record.written)) {
       this.#records.delete(owner);
       return undefined;
     }

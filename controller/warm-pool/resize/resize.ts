@@ -40,9 +40,24 @@ export async function resize(decided: Resize, resizing: Resizing, signal: AbortS
     case "wait":
       return { failures: [], requeueAfterMs: decided.forMs };
     case "create":
-      return create(decided.count, resizing, signal);
+      return (await insteadForStore(resizing, signal)) ?? create(decided.count, resizing, signal);
     case "remove":
-      return remove(decided.members, resizing, signal);
+      return (await insteadForStore(resizing, signal)) ?? remove(decided.members, resizing, signal);
+  }
+}
+
+/** What to do instead of the first resize, while the store does not show what another leader has made. */
+async function insteadForStore(
+  { observed: { pool, labelled }, memory, writers }: Resizing,
+  signal: AbortSignal,
+): Promise<Resized | undefined> {
+  const looking = { client: writers.client, store: writers.expectations.store };
+  try {
+    const requeueAfterMs = await memory.firstLook.waitMs(pool, labelled, looking, signal);
+    return requeueAfterMs === undefined ? undefined : { failures: [], requeueAfterMs };
+  } catch (failure) {
+    signal.throwIfAborted();
+    return { failures: [failure] };
   }
 }
 

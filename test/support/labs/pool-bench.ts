@@ -59,6 +59,8 @@ export interface PoolBench extends AsyncDisposable {
   readonly happenings: readonly NewEvent[];
   /** Another controller takes over. It sees the stored objects, and has no memory of earlier writes. */
   restart(): Promise<void>;
+  /** The same, but the stores have the state of the last `refresh`: the watches of that controller lag behind. */
+  restartBehind(): void;
   /** Updates the stores from the API server. */
   refresh(): Promise<void>;
   /** One reconcile of the pool. */
@@ -118,6 +120,10 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
     for (const watched of [pools, templates, policies, sandboxes, pods]) await watched.catchUp(api.client);
   };
   const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
+  const restartBehind = () => {
+    running[Symbol.dispose]();
+    running = start();
+  };
   await refresh();
   const opened = stack.move();
   return {
@@ -126,16 +132,17 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
     happenings,
     async restart() {
       await refresh();
-      running[Symbol.dispose]();
-      running = start();
+      restartBehind();
     },
+    restartBehind,
     refresh,
     reconcile,
     async settle() {
-      for (let seen = -1; seen !== client.calls.length; ) {
+      for (let seen = -1, isDue = true; isDue || seen !== client.calls.length; ) {
         seen = client.calls.length;
         await refresh();
-        await reconcile();
+        const { requeueAfterMs = Number.POSITIVE_INFINITY } = await reconcile();
+        isDue = requeueAfterMs <= 1;
       }
     },
     ...othersOn(api.client),
