@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
+import { makeFoldersSync } from "../lib/files/make-folders.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { removeOrWarn } from "./disk/removals.ts";
 
@@ -30,7 +31,7 @@ export const temporaryPrefix = "rouse-";
 export function openDataDirectory(path: string | undefined, log: Logger): DataDirectory {
   if (path === undefined) return openTemporary(log);
   const kept = resolve(path);
-  mkdirSync(kept, { recursive: true, mode: 0o700 });
+  makeFoldersSync(kept, 0o700);
   claim(kept);
   makeOwn(kept);
   return { path: kept, [Symbol.asyncDispose]: async () => {} };

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { drainSecretKeys, drainServerName } from "../api/protocols/drain-credentials.ts";
 import type { DrainCredentials } from "../controller/suspension/activators/drain-client.ts";
@@ -8,6 +8,7 @@ import {
   makeClientCertificate,
   makeServerCertificate,
 } from "../lib/certificates/certificates.ts";
+import { makeFoldersSync } from "../lib/files/make-folders.ts";
 import { writeWhole } from "../lib/files/write-whole.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { validityFrom } from "./credentials.ts";
@@ -41,7 +42,7 @@ export function writeDrainFiles(
   { activator, controller }: LocalDrainCredentials,
 ): readonly string[] {
   const folder = join(directory, "drain");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFoldersSync(folder, 0o700);
   chmodSync(folder, 0o700); // earlier versions gave it no mode
   const write = (flag: string, name: string, pem: string) => {
     const path = join(folder, name);

@@ -1,14 +1,6 @@
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, ftruncateSync, openSync, renameSync, unlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { makeFoldersSync } from "../../lib/files/make-folders.ts";
 import { lockDataDir } from "./data-dir-lock.ts";
 import {
   decodeJournal,
@@ -53,7 +45,7 @@ const lookEveryBytes = 64 * 1024;
  * @throws DataDirInUse when another process has it, JournalDamaged when its content is invalid.
  */
 export function openDataDir(dir: string): DataDir {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFoldersSync(dir, 0o700);
   const lock = lockDataDir(dir);
   try {
     return new JournaledDir(dir, lock);

@@ -73,6 +73,15 @@ describe("a supervised program", () => {
     expect((await runProgram(body, { endLimitMs: 100 })).status).toBe(1);
   });
 
+  it("is ended with status 1 when its end after a signal takes longer than it may", async () => {
+    const { status, lines } = await runProgram(`say("runs"); await new Promise(() => {});`, {
+      endLimitMs: 100,
+      signal: "SIGTERM",
+    });
+    expect(status).toBe(1);
+    expect(lines).toMatchObject([{ msg: "the shutdown takes too long: ending at once" }]);
+  });
+
   it("is ended with status 1 when errors come without an end", async () => {
     const body = `const fail = () => { setImmediate(fail); throw new Error("broken") };
       setImmediate(fail); await new Promise(() => {});`;

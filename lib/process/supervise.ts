@@ -1,8 +1,9 @@
 import { Counter, type Registry } from "prom-client";
 import { type GuardedPlace, guardedPlaces, onUnexpectedError, reportUnexpected } from "../guard/guard.ts";
+import { onAbort } from "../guard/on-abort.ts";
 import type { Logger } from "../log/log.ts";
 import { countDroppedLines } from "../log/log-stream.ts";
-import type { Clock } from "../time/clock.ts";
+import type { Clock, Timer } from "../time/clock.ts";
 import { endProcess, stopOnSignals } from "./lifecycle.ts";
 
 export interface SupervisionParts {
@@ -10,7 +11,7 @@ export interface SupervisionParts {
   readonly log: Logger;
   /** The registry of `rouse_unexpected_errors_total` and `rouse_log_lines_dropped_total`. */
   readonly registry: Registry;
-  /** Milliseconds for a regular shutdown after an error that no guard caught. */
+  /** Milliseconds for a shutdown, after a signal and after an error that no guard caught. */
   readonly endLimitMs: number;
 }
 
@@ -24,8 +25,8 @@ const minuteMs = 60_000;
 /**
  * Runs a program until it ends, and resolves with the exit status of its process. `work` shuts down once the signal is
  * aborted: by SIGTERM, SIGINT or SIGHUP (status 0), or by an error that no guard caught (status 1). Such an error is
- * logged with its stack and counted. Further errors are logged and do not shorten the shutdown, up to a limit in number
- * and time; then the process ends at once with status 1.
+ * logged with its stack and counted. Further errors are logged and do not shorten the shutdown, up to a limit in number.
+ * A shutdown that takes longer than its limit, or has too many errors, ends the process at once with status 1.
  *
  * @throws the errors of `work`.
  */
@@ -44,14 +45,22 @@ export async function runSupervised(
     if (escaped > escapedMax) endProcess(1);
     if (escaped > 1) return;
     parts.log.error({ limitMs: parts.endLimitMs }, "shutting down: uncaught error");
-    parts.clock.after(parts.endLimitMs, () => endProcess(1));
     broken.abort(error);
   };
+  const stop = AbortSignal.any([signals.signal, broken.signal]);
+  let limit: Timer | undefined;
+  using _stopping = onAbort(stop, () => {
+    limit = parts.clock.after(parts.endLimitMs, () => {
+      parts.log.error({ limitMs: parts.endLimitMs }, "the shutdown takes too long: ending at once");
+      endProcess(1);
+    });
+  });
   // Without a handler of its own, Node turns an unhandled rejection into an uncaught exception.
   process.on("uncaughtException", onEscaped);
   try {
-    await work(AbortSignal.any([signals.signal, broken.signal]));
+    await work(stop);
   } finally {
+    limit?.cancel();
     process.off("uncaughtException", onEscaped);
   }
   return escaped === 0 ? 0 : 1;

@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Pod, persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
@@ -7,6 +6,7 @@ import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createEventRecorder } from "../../kube/events/event-recorder.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
+import { makeFoldersSync } from "../../lib/files/make-folders.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
@@ -77,7 +77,7 @@ export function startKubelet(options: KubeletOptions): Kubelet {
 
   const task = startTask("the process runtime", async (signal) => {
     for (const directory of [directories.pods, directories.volumes, directories.logs]) {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      makeFoldersSync(directory, 0o700);
     }
     const records = await ProcessRecords.open(directories.processes);
     // Before anything starts: the remains of an earlier run would occupy addresses and volumes.

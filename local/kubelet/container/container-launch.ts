@@ -1,7 +1,8 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { Container, Pod } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { ownField } from "../../../lib/data/own-fields.ts";
+import { makeFolders } from "../../../lib/files/make-folders.ts";
 import { environmentReferences, makeEnvironment } from "../environment/container-environment.ts";
 import { expandWithin, launchBudget } from "../environment/launch-budget.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
@@ -59,7 +60,7 @@ async function makeWorkingDirectory(
   const inVolume = workingDir && placeInVolume(workingDir, container, volumeDirectories);
   const ours = inVolume || (workingDir ? undefined : directories.scratch(pod.metadata.uid, name));
   if (ours) {
-    await mkdir(ours, { recursive: true });
+    await makeFolders(ours);
     return ours;
   }
   const found = await stat(workingDir ?? "").catch(() => undefined);

@@ -9,6 +9,7 @@ import { type HealthReport, watchHealth } from "./container-health.ts";
 import { bindsEveryAddress, ContainerRun, containerIdOf } from "./container-run.ts";
 import { afterReboot, notYetRun, secondsTime, startError, type Terminated } from "./container-state.ts";
 import { Deadline } from "./deadline.ts";
+import { lateMs, untilLeft } from "./preparation.ts";
 import type { ProbeKind } from "./probe-schedule.ts";
 import { countEnd, restartDelayMs, shouldRestart } from "./restart-policy.ts";
 
@@ -124,7 +125,8 @@ export class ContainerLife {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        const launch = await prepare(signal);
+        const late = () => this.#tellLate();
+        const launch = await untilLeft(prepare(signal), { clock: services.clock, signal, late });
         return { launch, held: services.launchMemory.hold(launch) };
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -137,6 +139,13 @@ export class ContainerLife {
       }
     }
     return undefined;
+  }
+
+  /** The start is not tried once more: that would wait for the same file system. */
+  #tellLate(): void {
+    const message = `the start is not prepared after ${lateMs / 1000} s: a file system or the API server does not answer`;
+    this.#set({ state: { waiting: { reason: "CreateContainerError", message } } });
+    this.#options.recordEvent("Warning", "Failed", message);
   }
 
   async #runOnce(launch: Launch): Promise<Terminated> {

@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
+import { makeFolders } from "../../../lib/files/make-folders.ts";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { EntryCutter } from "./entry-cutter.ts";
@@ -220,6 +221,6 @@ export async function removeLog(path: string): Promise<void> {
 }
 
 async function openForAppending(path: string): Promise<FileHandle> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolders(dirname(path));
   return open(path, "a", 0o600);
 }

@@ -18,6 +18,7 @@ import {
   openLocalNode,
   readPodLog,
 } from "../../../test/support/labs/local-node.ts";
+import { hasProc } from "../process/proc.ts";
 
 /** The output of a script that runs to its end. */
 async function outputOf(
@@ -129,6 +130,38 @@ describe("the environment of a starting container", () => {
     await node.createPod("nova", { containers: [aScript(idle, { workingDir: "/no/such/place" })] });
     const pod = await waitingOf(node, "CreateContainerError");
     expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toContain('workingDir "/no/such/place"');
+  });
+
+  // Node's own recursive mkdir never settles there.
+  it.runIf(hasProc).each([
+    ["hostPath", { hostPath: { path: "/proc/nope/a", type: "DirectoryOrCreate" } }, {}],
+    ["workingDir", { hostPath: { path: "/proc" } }, { workingDir: "/data/nope/a" }],
+  ])("is refused a folder that the system does not create, of its %s", async (_, volume, container) => {
+    await using node = await openLocalNode();
+    const mounted = { volumeMounts: [{ name: "data", mountPath: "/data" }], ...container };
+    const spec = { volumes: [{ name: "data", ...volume }], containers: [aScript(idle, mounted)] };
+    await node.createPod("nova", spec);
+    const pod = await waitingOf(node, "CreateContainerError");
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toContain("ENOENT");
+    await node.client.delete(podType, { namespace: "default", name: "nova" });
+    await node.gone("nova");
+  });
+
+  it("does not keep a Pod from its deletion, nor the runtime from its end, if it is never complete", async () => {
+    await using node = await openLocalNode({
+      clientOf: (client) => ({
+        ...client,
+        get: (type, ...rest) => (type.plural === "configmaps" ? new Promise(() => {}) : client.get(type, ...rest)),
+      }),
+    });
+    const env = { envFrom: [{ configMapRef: { name: "settings" } }] };
+    for (const name of ["nova", "vega"]) {
+      await node.createPod(name, { containers: [aScript(idle, env)] });
+      await node.podOnce(name, (pod) => expect(conditionOf(pod, "PodScheduled")?.status).toBe("True"));
+    }
+    await node.client.delete(podType, { namespace: "default", name: "nova" });
+    await node.gone("nova");
+    await node.stop();
   });
 
   it("ends with StartError when the system cannot run it", async () => {

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFoldersSync } from "../../../lib/files/make-folders.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { isUid } from "../volumes/directories.ts";
@@ -38,7 +39,7 @@ export class ProcessRecords {
 
   /** `knowsProc`: whether `/proc` tells of processes; else `ps` does. */
   static async open(directory: string, knowsProc: boolean = hasProc): Promise<ProcessRecords> {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFoldersSync(directory, 0o700);
     chmodSync(directory, 0o700); // earlier versions gave it no mode
     return new ProcessRecords(directory, knowsProc, await readBootId());
   }

@@ -1,8 +1,9 @@
-import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { PersistentVolumeClaim, Pod, Volume } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient, ObjectName } from "../../../kube/client/client.ts";
+import { makeFolders } from "../../../lib/files/make-folders.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Removals } from "../../disk/removals.ts";
 import { ByteBudget } from "../byte-budget.ts";
@@ -61,6 +62,8 @@ export class Volumes {
     const prepared = new Map<string, string>();
     const budget = new ByteBudget("the files of the ConfigMaps and Secrets in volumes", volumeFileBytesMax);
     for (const volume of pod.spec?.volumes ?? []) {
+      // What has stopped does not wait for this any more, and its folders may be removed already.
+      signal.throwIfAborted();
       prepared.set(volume.name, await this.#prepare(volume, { pod, budget }, signal));
     }
     return prepared;
@@ -189,6 +192,7 @@ export class Volumes {
     this.#reads += 1;
     try {
       const { uid } = await this.#readClaim({ namespace: metadata.namespace, name: claimName }, signal);
+      signal.throwIfAborted();
       const users = this.#users.get(uid) ?? new Set();
       this.#users.set(uid, users.add(metadata.uid));
       return await makeDirectory(this.#options.directories.volume(uid));
@@ -242,7 +246,7 @@ function filesOf({ source, files }: Content, selection: FileSelection, volumeNam
 async function writeFiles(directory: string, files: readonly VolumeFile[]): Promise<void> {
   for (const { path, bytes, mode } of files) {
     const file = join(directory, path);
-    await mkdir(dirname(file), { recursive: true });
+    await makeFolders(dirname(file));
     // Created again each time: the mode of the old file may forbid writing.
     await rm(file, { force: true });
     await writeFile(file, bytes, { mode });
@@ -251,7 +255,7 @@ async function writeFiles(directory: string, files: readonly VolumeFile[]): Prom
 }
 
 async function prepareHostPath(path: string, type: string): Promise<string> {
-  if (type === "DirectoryOrCreate") await mkdir(path, { recursive: true });
+  if (type === "DirectoryOrCreate") await makeFolders(path);
   const found = await stat(path).catch(() => undefined);
   const fits = type === "" || (type.startsWith("Directory") ? found?.isDirectory() : found?.isFile());
   if (fits) return path;
@@ -259,6 +263,6 @@ async function prepareHostPath(path: string, type: string): Promise<string> {
 }
 
 async function makeDirectory(directory: string): Promise<string> {
-  await mkdir(directory, { recursive: true, mode: privateMode });
+  await makeFolders(directory, privateMode);
   return directory;
 }
