@@ -1,7 +1,7 @@
 // A small program to put to sleep: a page, a counter kept on its volume, an event stream and a WebSocket echo.
 // It needs nothing but Node 20 or newer.
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
@@ -22,7 +22,7 @@ const count = () => {
 
 const countOneMore = () => {
   const next = count() + 1;
-  mkdirSync(directory, { recursive: true });
+  if (!existsSync(directory)) mkdirSync(directory);
   writeFileSync(`${counterFile}.new`, String(next));
   renameSync(`${counterFile}.new`, counterFile); // a reader, or a kill, sees the old number or the new one
   return next;
@@ -69,7 +69,7 @@ const echo = (request, response) => {
   request.pipe(response);
 };
 
-const server = createServer((request, response) => {
+const answer = (request, response) => {
   const [pathname] = request.url.split("?"); // not by new URL: it throws for a path such as "//"
   if (pathname === "/") return greet(request, response);
   if (pathname === "/counter" && request.method === "POST") return json(response, 200, { count: countOneMore() });
@@ -80,6 +80,16 @@ const server = createServer((request, response) => {
   return json(response, 404, {
     error: "there is nothing here; try /, /counter, /events, /echo, /info or a WebSocket on /ws",
   });
+};
+
+const server = createServer((request, response) => {
+  try {
+    answer(request, response);
+  } catch (error) {
+    // The volume may be full. What is there can still be read.
+    if (response.headersSent) response.destroy();
+    else json(response, 500, { error: error.message });
+  }
 });
 
 // RFC 6455, 4.2.2: the answer to the key of the handshake.
@@ -112,9 +122,21 @@ const writeFrame = (socket, first, payload) => {
   socket.write(Buffer.concat([head, payload]));
 };
 
+/** Ends a connection: the client may never end its own side. */
+const leave = (socket, lastBytes) => {
+  socket.removeAllListeners("data");
+  socket.end(lastBytes);
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), 1_000);
+  socket.on("close", () => clearTimeout(timer));
+};
+
 server.on("upgrade", (request, socket, rest) => {
+  // First of all: a client that resets its connection must not end the program.
+  socket.on("error", () => socket.destroy());
+  socket.on("end", () => leave(socket));
   const key = request.headers["sec-websocket-key"];
-  if (request.url !== "/ws" || !key) return socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+  if (request.url !== "/ws" || !key) return leave(socket, "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
   const answer = ["HTTP/1.1 101 Switching Protocols", "upgrade: websocket", "connection: Upgrade"];
   socket.write(`${answer.join("\r\n")}\r\nsec-websocket-accept: ${acceptKey(key)}\r\n\r\n`);
   let bytes = rest;
@@ -122,13 +144,13 @@ server.on("upgrade", (request, socket, rest) => {
     for (let frame = readFrame(bytes); frame; frame = readFrame(bytes)) {
       if (frame.isTooLong) {
         writeFrame(socket, 0x88, Buffer.from([1009 >> 8, 1009 & 0xff])); // close: the message is too big
-        return socket.destroySoon();
+        return leave(socket);
       }
       bytes = bytes.subarray(frame.end);
       const [close, ping, pong] = [8, 9, 10];
       if (frame.opcode === pong) continue;
       writeFrame(socket, frame.opcode === ping ? 0x8a : frame.first, frame.payload);
-      if (frame.opcode === close) return socket.end();
+      if (frame.opcode === close) return leave(socket);
     }
   };
   socket.on("data", (chunk) => {
@@ -138,7 +160,6 @@ server.on("upgrade", (request, socket, rest) => {
   });
   // A client that sends and does not read: its frames wait with it.
   socket.on("drain", () => socket.resume());
-  socket.on("error", () => socket.destroy());
   drain();
 });
 
