@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,6 +57,22 @@ describe("the records of an earlier run", () => {
     expect(await records.killStrays(systemClock, silentLogger)).toBe(1);
     expect(await started.exited).toMatchObject({ signal: "SIGKILL" });
     expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  it("end nothing if they came with a copy of the directory, whose original may have a runtime", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const [original, copy] = [join(folder.path, "original"), join(folder.path, "copy")];
+    const records = await ProcessRecords.open(original);
+    const started = await sleeper();
+    records.add(`${randomUUID()}/main`, { pid: started.pid, program: "sleep", mark: randomUUID() });
+    cpSync(original, copy, { recursive: true });
+    expect(await (await ProcessRecords.open(copy)).killStrays(systemClock, silentLogger)).toBe(0);
+    expect(readdirSync(copy)).toEqual([]);
+
+    const moved = join(folder.path, "moved");
+    renameSync(original, moved);
+    expect(await (await ProcessRecords.open(moved)).killStrays(systemClock, silentLogger)).toBe(1);
+    expect(await started.exited).toMatchObject({ signal: "SIGKILL" });
   });
 
   it("end no process with the same number that started at another time", async () => {

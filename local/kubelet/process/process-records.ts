@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFoldersSync } from "../../../lib/files/make-folders.ts";
@@ -19,6 +19,8 @@ export interface ProcessRecord extends Partial<ContainmentRecord> {
   readonly bootId?: string;
   /** On other systems: when `ps` says that it started. */
   readonly startedAt?: string | undefined;
+  /** The directory in which it was written. A record of another one came with a copy, and tells nothing of this runtime. */
+  readonly directory?: string;
 }
 
 /**
@@ -28,11 +30,14 @@ export interface ProcessRecord extends Partial<ContainmentRecord> {
  */
 export class ProcessRecords {
   readonly #directory: string;
+  /** Of the directory: a copy has another one, and a directory with another name the same. */
+  readonly #identity: string;
   readonly #knowsProc: boolean;
   readonly #bootId: string | undefined;
 
   private constructor(directory: string, knowsProc: boolean, bootId: string | undefined) {
     this.#directory = directory;
+    this.#identity = identityOf(directory);
     this.#knowsProc = knowsProc;
     this.#bootId = bootId;
   }
@@ -64,8 +69,8 @@ export class ProcessRecords {
   }
 
   /**
-   * Kills the processes of an earlier run, and returns the number of processes or groups. The records of those that the system does not end
-   * stay, for the next start.
+   * Kills the processes of an earlier run with this directory, and returns the number of processes or groups. The records of those that the
+   * system does not end stay, for the next start.
    */
   async killStrays(clock: Clock, log: Logger): Promise<number> {
     let killed = 0;
@@ -75,8 +80,9 @@ export class ProcessRecords {
       let isOver = true;
       if (isRecord(name)) {
         const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
-        if (record) killed += this.#killGroupOf(record, processes, log);
-        if (record && record.bootId === this.#bootId) {
+        const isOurs = record !== undefined && this.#isOurs(record, log);
+        if (isOurs) killed += this.#killGroupOf(record, processes, log);
+        if (isOurs && record.bootId === this.#bootId) {
           const ended = await this.#endContainment(record, clock, log);
           killed += ended.killed;
           isOver = ended.isOver;
@@ -86,6 +92,14 @@ export class ProcessRecords {
     }
     if (killed > 0) await clock.sleep(settleMs); // until the system has closed their ports
     return killed;
+  }
+
+  /** The processes of a copied record may belong to the runtime of the original, which runs. */
+  #isOurs({ directory, bootId, program, pid, mark }: ProcessRecord, log: Logger): boolean {
+    if (directory === undefined || directory === this.#identity) return true; // earlier versions recorded none
+    const text = "left alone a process that is recorded in a copy of another data directory";
+    if (bootId === this.#bootId) log.warn({ program, pid, mark }, text);
+    return false;
   }
 
   #killGroupOf(record: ProcessRecord, processes: readonly ProcessFacts[], log: Logger): number {
@@ -120,9 +134,9 @@ export class ProcessRecords {
 
   /** Replaces a record at once: a torn one would no longer tell of its processes. */
   #write(file: string, record: ProcessRecord): void {
-    const withBoot = { ...record, ...(this.#bootId !== undefined && { bootId: this.#bootId }) };
+    const place = { directory: this.#identity, ...(this.#bootId !== undefined && { bootId: this.#bootId }) };
     try {
-      writeFileSync(file + newSuffix, JSON.stringify(withBoot), { mode: 0o600 });
+      writeFileSync(file + newSuffix, JSON.stringify({ ...record, ...place }), { mode: 0o600 });
       renameSync(file + newSuffix, file);
     } catch (error) {
       // On a full disk each try would leave an empty file.
@@ -134,6 +148,11 @@ export class ProcessRecords {
   #file(key: string, mark: string): string {
     return join(this.#directory, `${key.replaceAll("/", "_")}_${mark}.json`);
   }
+}
+
+function identityOf(directory: string): string {
+  const { dev, ino } = statSync(directory, { bigint: true });
+  return `${dev}/${ino}`;
 }
 
 const settleMs = 50;
