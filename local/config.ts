@@ -34,7 +34,10 @@ export const localFlags = {
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
   "no-example": flag.boolean(false, "do not create the example sandboxes, and wake none; the same as --example=false"),
-  "ready-file": flag.string("", "path of a JSON file that is written once everything is ready; it has the addresses"),
+  "ready-file": flag.string(
+    "",
+    "path of a JSON file that is written once everything is ready, and removed at the end; it has the addresses",
+  ),
   "log-level": flag.string(
     "warn",
     "log level: debug, info, warn, error or silent; the log goes to standard error",

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { mkdtempDisposable } from "node:fs/promises";
+import { mkdtempDisposable, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
@@ -9,17 +9,28 @@ import { systemClock } from "../lib/time/clock.ts";
 import { parseLocalConfig } from "./config.ts";
 import { runLocal } from "./run.ts";
 
-it("the ready file of an earlier run is removed before anything else", async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-run-"));
-  const ready = join(folder.path, "ready.json");
-  writeFileSync(ready, "{}");
-  // The folder is not one of local mode, so that the start ends here.
-  writeFileSync(join(folder.path, "foreign"), "");
-  const config = parseLocalConfig([`--data-dir=${folder.path}`, `--ready-file=${ready}`]);
+/** Begins to run with the data directory and the ready file of this folder. */
+function startIn(folder: string) {
+  const stop = new AbortController();
+  const paths = [`--data-dir=${join(folder, "data")}`, `--ready-file=${join(folder, "ready.json")}`];
+  const config = parseLocalConfig([...paths, "--no-example", "--port=0", "--api-port=0"]);
   const dependencies = {
     ...{ clock: systemClock, log: silentLogger, registry: new Registry(), say: () => {}, environment: {} },
-    examplesDirectory: folder.path,
+    examplesDirectory: folder,
   };
-  await expect(runLocal(config, dependencies, new AbortController().signal)).rejects.toThrow("choose an empty");
-  expect(existsSync(ready)).toBe(false);
+  return { stop, ended: runLocal(config, dependencies, stop.signal) };
+}
+
+it("the ready file tells of the run that has the data directory, and is gone with it", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-run-"));
+  const file = join(folder.path, "ready.json");
+  writeFileSync(file, "of a killed run");
+  const first = startIn(folder.path);
+  const text = () => readFile(file, "utf8").catch(() => "");
+  await expect.poll(text, { timeout: 10_000 }).toContain("http");
+  await expect(startIn(folder.path).ended).rejects.toThrow("uses it");
+  expect(await text()).toContain("http");
+  first.stop.abort();
+  await first.ended;
+  expect(existsSync(file)).toBe(false);
 });

@@ -63,12 +63,6 @@ const controllerFlags = [
  * @throws DataDirectoryRefused, TakenPort, DataDirInUse, or the error that ended one of the parts.
  */
 export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
-  // One of an earlier run would tell that this one is ready.
-  if (config.readyFile) rmSync(config.readyFile, { force: true });
-  await runParts(config, dependencies, stop);
-}
-
-async function runParts(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
   const { clock, log, registry, say } = dependencies;
   await using data = openDataDirectory(config.dataDir, log);
   const places = loopbackPlaces(data.path);
@@ -79,6 +73,8 @@ async function runParts(config: LocalConfig, dependencies: LocalDependencies, st
 
   const podLogs = new LateBoundPodLogs();
   await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });
+  // One of a killed run would tell that this one is ready. Not earlier: now no other process uses the data directory.
+  removeReadyFile(config);
   await using _abandoned = await endAbandonedRuns({ clock, log });
   const connection = connectionFor({ server: api.url, token: credentials.token, ca: credentials.authority });
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
@@ -107,6 +103,7 @@ async function runParts(config: LocalConfig, dependencies: LocalDependencies, st
   if (activator.drainPort !== undefined) activators.are([{ id: "local", host: front, port: activator.drainPort }]);
 
   await using proxy = startServiceProxy({ client, clock, log });
+  using _ready = { [Symbol.dispose]: () => removeReadyFile(config) };
   const failed = firstFailure(api, kubelet, controller, activator, proxy);
   const addresses: Addresses = {
     api: api.url,
@@ -127,6 +124,10 @@ async function runParts(config: LocalConfig, dependencies: LocalDependencies, st
   const stopped = aborted(stop);
   await Promise.race([begin().then(() => stopped), stopped, failed]);
   say(`\n${describeStop(config.dataDir)}\n`);
+}
+
+function removeReadyFile({ readyFile }: LocalConfig): void {
+  if (readyFile) rmSync(readyFile, { force: true });
 }
 
 function startApi(
