@@ -158,9 +158,10 @@ function createWaker(
 /** Returns the address of the health pages; metrics may have another port besides. */
 async function startOpsPages(
   started: AsyncDisposableStack,
-  { ops, metrics }: ActivatorConfig,
-  pages: Pick<Parameters<typeof startPageServer>[0], "pages" | "log">,
+  { ops, metrics, refusesForeignPages, headerHosts = [] }: ActivatorConfig,
+  parts: Pick<Parameters<typeof startPageServer>[0], "pages" | "log">,
 ): Promise<string> {
+  const pages = { ...parts, hosts: refusesForeignPages ? headerHosts : undefined };
   const { url } = started.use(await startPageServer({ name: "health", address: ops, ...pages }));
   if (metrics) started.use(await startPageServer({ name: "metrics", address: metrics, ...pages }));
   return url;

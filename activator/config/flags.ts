@@ -142,7 +142,7 @@ export const activatorFlags = {
   ),
   "refuse-foreign-pages": flag.boolean(
     false,
-    "reject requests that a browser sends for a web page, unless its origin is a host name of a sandbox or one of --header-hosts; links to a sandbox still work",
+    "reject requests that a browser sends for a web page, unless its origin is a host name of a sandbox or one of --header-hosts; links to a sandbox still work. Metrics and health are served only under IP addresses and --header-hosts",
   ),
   "grpc-web-origins": flag.string(
     "",

@@ -42,16 +42,32 @@ const serialOf = (url: string): Promise<string> =>
   });
 
 /** The status for a request target, sent unchanged. */
-function statusOf(url: string, target: string): Promise<number> {
+function statusOf(url: string, target: string, asHost?: string): Promise<number> {
   const { hostname: host, port } = new URL(url);
+  const headers = asHost === undefined ? {} : { host: asHost };
   return new Promise((resolve, reject) => {
-    plainRequest({ host, port, path: target }, (response) => resolve(response.resume().statusCode ?? 0))
+    plainRequest({ host, port, path: target, headers }, (response) => resolve(response.resume().statusCode ?? 0))
       .on("error", reject)
       .end();
   });
 }
 
 describe("a page server", () => {
+  it.each([
+    ["127.0.0.1:9", 200],
+    ["[::1]:9", 200],
+    ["localhost:9", 200],
+    ["LocalHost.", 200],
+    ["evil.example:9", 403],
+    ["127.0.0.1.evil.example", 403],
+    ["localhost.evil.example", 403],
+  ])("with host names of its own answers a request for the host %s with %i", async (host, expected) => {
+    await using server = await startPageServer({ ...here, hosts: ["localhost"], pages: { "/ok": () => text("fine") } });
+    expect(await statusOf(server.url, "/ok", host)).toBe(expected);
+    await using open = await startPageServer({ ...here, pages: { "/ok": () => text("fine") } });
+    expect(await statusOf(open.url, "/ok", host)).toBe(200);
+  });
+
   it.each(["//", "//ok", "///", "/\\", "http://[", "*", "/%", "/%ff", "/ok/.."])(
     "answers 404 for the request target %s, and serves on",
     async (target) => {

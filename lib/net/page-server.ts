@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIP } from "node:net";
 import type { SecureVersion } from "node:tls";
 import { keepShowing, type ShownCertificates, secretsOf } from "../certificates/certificate-source.ts";
 import { guarded } from "../guard/guard.ts";
@@ -44,6 +44,11 @@ export interface PageServerOptions {
   readonly tls?: PageTls | undefined;
   /** Absent: the system's. */
   readonly clock?: Clock;
+  /**
+   * The host names under which the pages are served, besides IP addresses; absent: all. A web page whose name its owner points to this
+   * machine sends that name.
+   */
+  readonly hosts?: readonly string[] | undefined;
 }
 
 // Monitoring requests a small page and reads it within this time.
@@ -92,15 +97,18 @@ function createSecure({ certificates, minVersion, ciphers }: PageTls, answer: An
   return { server, following: keepShowing(server, certificates, settings) };
 }
 
-interface Serving extends Pick<PageServerOptions, "pages" | "log"> {
+interface Serving extends Pick<PageServerOptions, "pages" | "log" | "hosts"> {
   /** Any client that reaches the port may repeat a request. */
   readonly mayLog: OncePerMinute;
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, { pages, log, mayLog }: Serving) {
+async function serve(request: IncomingMessage, response: ServerResponse, { pages, log, mayLog, hosts }: Serving) {
   const { path, query } = splitTarget(request.url ?? "/");
   const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
   const say = (answer: Page) => write(answer, request, response);
+  if (hosts && !isServedUnder(request.headers.host ?? "", hosts)) {
+    return say({ status: 403, contentType: "text/plain", body: "not under this host name\n" });
+  }
   if (!page) return say({ status: 404, contentType: "text/plain", body: "not found\n" });
   if (request.method !== "GET" && request.method !== "HEAD") {
     return say({ status: 405, contentType: "text/plain", body: "GET only\n" });
@@ -111,6 +119,12 @@ async function serve(request: IncomingMessage, response: ServerResponse, { pages
     if (mayLog.asks(path)) log.error({ err, path }, "could not render a page");
     return say({ status: 500, contentType: "text/plain", body: "internal error\n" });
   }
+}
+
+/** Whether the host of a request is an IP address or one of the names. Every browser sends it. */
+function isServedUnder(host: string, names: readonly string[]): boolean {
+  const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+  return name === "" || isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0 || names.includes(name);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { get } from "node:http";
 import { get as httpsGet } from "node:https";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -84,6 +85,18 @@ describe("local mode, started with one command", () => {
     expect(await status({ authorization: "Bearer wrong" })).toBe(401);
     expect(await status({ host: "evil.example" })).toBe(403);
     expect(await status({ origin: "http://evil.example" })).toBe(403);
+  });
+
+  it("shows its metrics to no web page that has a host name of its own", async () => {
+    const status = (host: string) =>
+      new Promise((resolve, reject) => {
+        get(ready.metrics, { headers: { host }, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        }).on("error", reject);
+      });
+    expect(await status("evil.example")).toBe(403);
+    for (const host of [new URL(ready.metrics).host, "localhost"]) expect(await status(host)).toBe(200);
   });
 
   it("keeps the volume through a manual suspension, and a request of any method wakes the sandbox", async () => {
