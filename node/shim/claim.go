@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/containerd/log"
@@ -38,13 +37,6 @@ func (c *container) claimImage(ctx context.Context, of claim) error {
 	if name == "" {
 		return c.beginRestore(ctx, image, of)
 	}
-	isMarked, err := c.mark.exists()
-	if err != nil {
-		return err
-	}
-	if isMarked {
-		return c.leaveUsed(ctx, image)
-	}
 	return c.joinRestore(ctx, image, name, of)
 }
 
@@ -58,6 +50,18 @@ func (c *container) leaveUsed(ctx context.Context, image string) error {
 	return c.leave(ctx, "memory image %s was used before, as %s says", image, c.mark.path)
 }
 
+// leaveOwn is for another sandbox of the Pod that the mark names. Until the earlier one has come to its end, it may still take its mark
+// back. This one lives, so no later one may go on from the memory: the refusal says so, whatever becomes of the mark.
+func (c *container) leaveOwn(ctx context.Context, image string, used mark) error {
+	if used.Outcome == "restoring" {
+		message := fmt.Sprintf("the earlier sandbox %s of the Pod was to be restored from the memory image", used.Container)
+		if err := (refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: message}).write(image); err != nil {
+			return err
+		}
+	}
+	return c.leaveUsed(ctx, image)
+}
+
 // beginRestore claims the image for the Pod, if it is what this Pod may be restored from.
 func (c *container) beginRestore(ctx context.Context, image string, of claim) error {
 	used, isUsed, err := c.mark.found()
@@ -65,7 +69,7 @@ func (c *container) beginRestore(ctx context.Context, image string, of claim) er
 		return err
 	}
 	if isUsed && used.Pod == c.pod {
-		return c.leaveUsed(ctx, image)
+		return c.leaveOwn(ctx, image, used)
 	}
 	earlier, err := readRefusal(image)
 	if err != nil {
@@ -83,16 +87,19 @@ func (c *container) beginRestore(ctx context.Context, image string, of claim) er
 		return err
 	}
 	if refused == nil && isUsed {
-		refused = &refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: fmt.Sprintf("the Pod %s has used the memory image", used.Pod)}
+		refused = c.isUsedBy(used)
 	}
 	if refused != nil {
 		return errors.Join(c.leave(ctx, "%v", refused), refused.write(image))
 	}
 	bad := described.check(image, "", of)
 	c.mark.Containers = described.Containers
-	isTaken, err := c.take(ctx, image, bad)
-	if err != nil || !isTaken {
+	isTaken, err := c.take(image, bad, c.mark.claim)
+	if err != nil {
 		return err
+	}
+	if !isTaken {
+		return c.loseClaim(ctx, image)
 	}
 	if bad != nil {
 		return c.decline(ctx, image, bad)
@@ -102,54 +109,33 @@ func (c *container) beginRestore(ctx context.Context, image string, of claim) er
 	return nil
 }
 
-// joinRestore claims the part of a container in an image that its Pod is being restored from. The mark of the Pod has the
-// containers that were captured. It outlives the image, and a container that comes later, to debug the Pod, is not in it.
-func (c *container) joinRestore(ctx context.Context, image, name string, of claim) error {
-	ofPod, err := readMark(markPath(image, ""))
-	if isUnknown(err) {
+// loseClaim is for a Pod whose image was used between the look at its mark and the claim, as by the agent that needs the room.
+func (c *container) loseClaim(ctx context.Context, image string) error {
+	used, isUsed, err := c.mark.found()
+	if err != nil {
 		return err
 	}
-	if err != nil || ofPod.Container != c.sandbox.id || !slices.Contains(ofPod.Containers, name) {
-		return c.leave(ctx, "its Pod was not restored from memory image %s with this container", image)
+	if isUsed && used.Pod == c.pod {
+		return c.leaveOwn(ctx, image, used)
 	}
-	if ofPod.Outcome == "restoring" {
-		return fmt.Errorf("it is not known yet whether the Pod was restored from memory image %s", image)
-	}
-	if ofPod.Outcome != "restored" {
-		return c.leave(ctx, "its Pod was not restored from memory image %s", image)
-	}
-	described, bad := readDescription(image)
-	if bad == nil {
-		bad = described.check(image, name, of)
-	}
-	isTaken, err := c.take(ctx, image, bad)
-	if err != nil && !isWorthAnotherTry(image) {
-		// The mark of the Pod is there, so its next sandbox starts anew.
-		return c.refuse(image, err)
-	}
-	if err != nil || !isTaken {
-		return err
-	}
-	if bad != nil {
-		return c.refuse(image, bad)
-	}
-	c.image = image
-	return nil
+	refused := c.isUsedBy(used)
+	return errors.Join(c.leave(ctx, "%v", refused), refused.write(image))
+}
+
+func (c *container) isUsedBy(used mark) *refusal {
+	return &refusal{Pod: c.pod, Reason: "AlreadyUsed", Message: fmt.Sprintf("the Pod %s has used the memory image", used.Pod)}
 }
 
 // take makes the mark of the container, whether the image is good or bad. It returns false if another container was first. A
 // trouble that may pass is an error, and no use. So is a store that takes no mark: without one, a later sandbox of the Pod would
 // go back to memory that is older than its own life. If it takes none for long, the controller replaces the Pod.
-func (c *container) take(ctx context.Context, image string, bad error) (bool, error) {
+func (c *container) take(image string, bad error, claim func() (bool, error)) (bool, error) {
 	if isUnknown(bad) && isWorthAnotherTry(image) {
 		return false, bad
 	}
-	isFirst, err := c.mark.claim()
+	isFirst, err := claim()
 	if err == nil {
 		os.Remove(troubleElsewhere(image))
-	}
-	if err == nil && !isFirst {
-		err = c.leaveUsed(ctx, image)
 	}
 	return isFirst, err
 }
@@ -177,20 +163,6 @@ func (c *container) decline(ctx context.Context, image string, reason error) err
 	log.G(ctx).Warnf("container %s starts anew: cannot restore memory image %s: %v", c.id, image, reason)
 	c.image = ""
 	return c.mark.conclude("refused", reason)
-}
-
-// refuse marks the image. The container was captured and is not restored yet, so the rest of the Pod waits for it: the
-// sentry ends too, if there is one.
-func (c *container) refuse(image string, reason error) error {
-	refused := fmt.Errorf("cannot restore memory image %s: %w", image, reason)
-	_, _, sentry, err := c.sandbox.state()
-	if err == nil {
-		err = c.sandbox.end(sentry)
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil // the container that holds the Pod together is not created yet
-	}
-	return errors.Join(refused, err, c.mark.conclude("refused", reason))
 }
 
 // inBackground begins work whose result is read later, or never.

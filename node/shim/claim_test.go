@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,25 +30,22 @@ func TestACapturedContainerThatWouldRunSomethingElseEndsAPodThatIsHalfRestored(t
 	n.wantsKilled(sentry)
 }
 
-func TestAContainerThatWasNotCapturedStartsAnewInARestoredPodAndHarmsItNot(t *testing.T) {
-	for _, isWhole := range []bool{true, false} {
-		n := newNode(t)
-		n.run(&gvisor{}, n.request("s1", "", "g1"))
-		n.run(&gvisor{}, n.request("s1", "app", "g1"))
-		if isWhole {
-			n.run(&gvisor{}, n.request("s1", "side", "g1"))
+func TestAContainerThatWasNotCapturedWaitsForTheRestOfThePodAndStartsAnew(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "running")
+	for _, name := range []string{"", "app", "side"} {
+		n.wants("what was captured", n.request("s1", name, "g1"), "create", "restore g1")
+		if name != "side" {
+			n.refuses("before all that was captured is restored", n.request("s1", "debugger-x7", "g1"))
 		}
-		sentry, request := n.startSentry("s1", "running"), n.request("s1", "debugger-x7", "g1")
-		if isWhole {
-			os.RemoveAll(n.image) // as the agent does when the Pod is restored
-		}
-		n.wants(fmt.Sprintf("whole: %v", isWhole), request, "create", "start")
-		if !n.lives(sentry) {
-			t.Errorf("whole: %v: the sentry of the Pod has ended", isWhole)
-		}
-		if n.isMarked("debugger-x7") {
-			t.Errorf("whole: %v: the container has a mark", isWhole)
-		}
+	}
+	os.RemoveAll(n.image) // as the agent does when the Pod is restored
+	n.wants("then", n.request("s1", "debugger-x7", "g1"), "create", "start")
+	if !n.lives(sentry) {
+		t.Error("the sentry of the Pod has ended")
+	}
+	if n.isMarked("debugger-x7") {
+		t.Error("the container has a mark")
 	}
 }
 

@@ -32,14 +32,6 @@ func markPath(image, container string) string {
 	return image + "." + container + ".json"
 }
 
-func (m *mark) exists() (bool, error) {
-	_, err := os.Lstat(m.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // found is what the mark says that is there. Its text may be malformed: then it is a use of nobody knows whom.
 func (m *mark) found() (found mark, isThere bool, err error) {
 	found, err = readMark(m.path)
@@ -81,6 +73,12 @@ func (m *mark) claim() (bool, error) {
 		return false, errors.Join(err, m.release())
 	}
 	return true, nil
+}
+
+// takeOver makes a mark of an earlier container that was not restored the mark of this one.
+func (m *mark) takeOver() (bool, error) {
+	err := m.conclude("restoring", nil)
+	return err == nil, err
 }
 
 // release takes a claim back. Nothing must have been restored for it.

@@ -37,7 +37,7 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 		return nil, err
 	}
 	namespace, _ := namespaces.Namespace(ctx)
-	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit}
+	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit, deleted: make(chan struct{})}
 	c.sandbox = sandbox{id: annotations["io.kubernetes.cri.sandbox-id"], root: filepath.Join(settings.Root, namespace)}
 	c.pod = annotations["io.kubernetes.cri.sandbox-uid"]
 	if annotations[runHashAnnotation] != "" {
@@ -85,7 +85,10 @@ type container struct {
 	mark  mark
 	// bytes says whether the files of the image are those that were captured; nil for all containers but the first.
 	bytes <-chan error
-	exit  func(code int)
+	// deleted is closed when containerd deletes the container.
+	deleted     chan struct{}
+	noteDeleted sync.Once
+	exit        func(code int)
 	// isShared: the shim has other containers too, so it must not end with this one.
 	isShared bool
 	// hasStarted tells whether gVisor has started or restored the container.
@@ -134,7 +137,7 @@ func (c *container) startOrRestore(ctx context.Context, request *task.StartReque
 		return c.TaskServiceExt.Start(ctx, request)
 	}
 	if c.bytes != nil {
-		if err := <-c.bytes; isUnknown(err) && isWorthAnotherTry(c.image) {
+		if err := c.awaitBytes(); err == errDeleted || isUnknown(err) && isWorthAnotherTry(c.image) {
 			return nil, c.tryLater(ctx, err)
 		} else if err != nil {
 			return c.startAnew(ctx, request, err)
@@ -149,6 +152,19 @@ func (c *container) startOrRestore(ctx context.Context, request *task.StartReque
 	c.noteRestored(ctx)
 	log.G(ctx).Infof("container %s was restored from memory image %s in %s", c.id, c.image, time.Since(began))
 	return response, nil
+}
+
+var errDeleted = errors.New("the container was deleted while its memory image was read")
+
+// awaitBytes waits for the check of the bytes, however slow the disk is, or until containerd does not want the container any more. That
+// is no answer about the image.
+func (c *container) awaitBytes() error {
+	select {
+	case <-c.deleted:
+		return errDeleted
+	case err := <-c.bytes:
+		return err
+	}
 }
 
 // noteAgainAfter and noteTries bound how long a shim tries to write down that a restore went well.
@@ -179,30 +195,6 @@ func (c *container) startAnew(ctx context.Context, request *task.StartRequest, r
 		return nil, c.endAll(ctx, err)
 	}
 	return c.TaskServiceExt.Start(ctx, request)
-}
-
-// timeToAnswer is what a shim that gives up has to send its last answer.
-const timeToAnswer = 50 * time.Millisecond
-
-// giveUp ends the sentry and this shim after a failed restore. With an error alone, the Pod would stay half made.
-func (c *container) giveUp(ctx context.Context, reason error) error {
-	failed := fmt.Errorf("the restore from memory image %s failed: %w", c.image, reason)
-	return c.endAll(ctx, errors.Join(failed, c.mark.conclude("failed", reason)))
-}
-
-// tryLater does the same before anything is restored, so the image stays unused.
-func (c *container) tryLater(ctx context.Context, reason error) error {
-	failed := fmt.Errorf("nothing is restored from memory image %s yet: %w", c.image, reason)
-	return c.endAll(ctx, errors.Join(failed, c.mark.release()))
-}
-
-func (c *container) endAll(ctx context.Context, failed error) error {
-	if c.sentry != 0 {
-		failed = errors.Join(failed, c.sandbox.end(c.sentry))
-	}
-	log.G(ctx).Errorf("container %s: %v", c.id, failed)
-	time.AfterFunc(timeToAnswer, func() { c.exit(1) })
-	return failed
 }
 
 // Kill signals a process. In a paused Pod no process can react, so there it ends the whole Pod: but not while its memory
@@ -268,6 +260,9 @@ func (c *container) noteKill() (bool, error) {
 
 // Delete deletes the container. While its sentry ends, gVisor would fail, and containerd tries again only after seconds.
 func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*task.DeleteResponse, error) {
+	if request.ExecID == "" {
+		c.noteDeleted.Do(func() { close(c.deleted) })
+	}
 	if request.ExecID == "" && c.sentry != 0 {
 		waitForEnd(c.sentry)
 	}

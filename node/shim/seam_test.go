@@ -45,8 +45,9 @@ func TestAPodThatAsksForItsMemoryIsRestoredWithAllItsContainers(t *testing.T) {
 
 func TestAContainerThatCrashedAfterItsRestoreStartsAnew(t *testing.T) {
 	n := newNode(t)
-	n.run(&gvisor{}, n.request("s1", "", "g1"))
-	n.run(&gvisor{}, n.request("s1", "app", "g1"))
+	for _, name := range []string{"", "app", "side"} {
+		n.run(&gvisor{}, n.request("s1", name, "g1"))
+	}
 	calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1"))
 	if want := []string{"create", "start"}; !slices.Equal(calls, want) || err != nil {
 		t.Errorf("gVisor got %q, not %q; %v", calls, want, err)

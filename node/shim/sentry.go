@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,6 +36,13 @@ func (s sandbox) state() (fields map[string]json.RawMessage, status string, sent
 	return fields, known.Status, known.Sandbox.Pid, json.Unmarshal(text, &fields)
 }
 
+// runs tells whether gVisor says that a container of the sandbox runs.
+func (s sandbox) runs(container string) bool {
+	text, err := os.ReadFile(filepath.Join(s.root, filepath.Base(container)+"_sandbox:"+s.id+".state"))
+	var known struct{ Status string }
+	return err == nil && json.Unmarshal(text, &known) == nil && known.Status == "running"
+}
+
 func (s sandbox) isPaused() (bool, error) {
 	_, status, _, err := s.state()
 	return status == "paused", err
@@ -58,11 +66,38 @@ func (s sandbox) endIfPaused() (bool, error) {
 	return true, s.end(sentry)
 }
 
+// endNow ends the sentry, if there is one. A runsc that was killed may have left half a state file, which does not tell its number.
+func (s sandbox) endNow() error {
+	_, _, sentry, err := s.state()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // the container that holds the Pod together is not created yet
+	}
+	if err != nil {
+		sentry = s.find()
+	}
+	return s.end(sentry)
+}
+
+// find looks for the sentry among all processes. It returns 0 if there is none.
+func (s sandbox) find() int {
+	processes, _ := os.ReadDir("/proc")
+	for _, process := range processes {
+		if pid, err := strconv.Atoi(process.Name()); err == nil && s.isSentry(pid) {
+			return pid
+		}
+	}
+	return 0
+}
+
+func (s sandbox) isSentry(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	return err == nil && words[0] == "runsc-sandbox" && words[len(words)-1] == s.id
+}
+
 // end ends the sentry, and not a process that has its number by now.
 func (s sandbox) end(sentry int) error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", sentry))
-	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-	if err != nil || words[0] != "runsc-sandbox" || words[len(words)-1] != s.id {
+	if !s.isSentry(sentry) {
 		return nil // it has ended
 	}
 	if err := syscall.Kill(sentry, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
