@@ -50,7 +50,7 @@ export async function apply(step: Step, observed: Observed, parts: ApplyParts): 
 }
 
 async function takeOther(step: Exclude<Step, "capture" | "give-up">, observed: Observed, parts: ApplyParts) {
-  const { key, podUID = "", sandbox, tombstone } = observed;
+  const { key, podUID = "", sandbox, tombstone, user } = observed;
   const { records, store } = parts.doors;
   switch (step) {
     case "remove-tombstone":
@@ -68,6 +68,8 @@ async function takeOther(step: Exclude<Step, "capture" | "give-up">, observed: O
       return await endUserSentry(observed, parts);
     case "use-up":
       return await store.useUp(key);
+    case "mark-anew":
+      return await store.markAnew(key, user?.metadata.uid ?? "");
     case "remove-image":
       return await store.removeImage(key);
     case "remove-marks":

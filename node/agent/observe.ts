@@ -61,17 +61,18 @@ const unasked: Room = { usedBytes: 0, byNamespace: new Map(), freeBytes: Number.
 async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Promise<Seen> {
   const { doors, limits, storeRoot, view } = parts;
   const { clock, files, records, runsc, sandboxes, store, trial } = doors;
+  const memoryImage = view.memoryImage(key);
+  const asking = askingFor(key, view);
+  // A shim leaves its mark before the Pod runs. So whoever sees that the Pod runs, and looks for the mark after that, finds it.
+  const isAskingAlive = asking !== undefined && (await isAlive(asking, key, sandboxes));
   const disk = await store.read(key);
   const { tombstone, failed } = await records.ofImage(key);
-  const memoryImage = view.memoryImage(key);
   const podUID = (tombstone ?? failed)?.podUID ?? memoryImage?.spec.podUID ?? disk.image?.podUID;
   const isNamed = podUID !== undefined && isUid(podUID);
   const other = isNamed && !tombstone ? await records.tombstoneOf(podUID) : undefined;
   const pod = isNamed ? view.podByUid(podUID) : undefined;
   const sandbox = isNamed ? await sandboxes.ofPod(podUID) : undefined;
-  const byName = view.podByName(key.namespace, key.pod);
-  const isUser = byName?.metadata.uid !== podUID && byName?.metadata.annotations?.[memoryImageAnnotation] === key.image;
-  const user = isUser ? byName : undefined;
+  const user = asking?.metadata.uid === podUID ? undefined : asking;
   const marked = disk.marks.find(({ name }) => name === "");
   const userSandbox = await sandboxes.withId(marked?.container ?? "");
   // The Pod that the mark names may be gone from the API while gVisor still has it, and another one may have its name.
@@ -88,6 +89,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     pod,
     endingMs: parts.endingMs("captured", pod),
     user,
+    isUserAlive: user !== undefined && isAskingAlive,
     holder,
     holderEndingMs: parts.endingMs("user", holder, userSandbox?.sentry !== undefined),
     userSandbox,
@@ -108,4 +110,25 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     limits,
     runscVersion: needsRoom ? await runsc.version(signal).catch(() => undefined) : undefined,
   };
+}
+
+/** The Pod that asks for this image, with the name of the captured one. */
+function askingFor({ namespace, pod, image }: ImageKey, view: View): Stored<Pod> | undefined {
+  const byName = view.podByName(namespace, pod);
+  return byName?.metadata.annotations?.[memoryImageAnnotation] === image ? byName : undefined;
+}
+
+/**
+ * Whether the Pod runs, as the API says, or runs in a sandbox whose shim was not asked, as gVisor says earlier. A sandbox whose shim was asked says
+ * nothing yet: it may end before anything is restored.
+ */
+async function isAlive(pod: Stored<Pod>, key: ImageKey, sandboxes: Doors["sandboxes"]): Promise<boolean> {
+  const hasRun = pod.status?.containerStatuses?.some(
+    ({ state, lastState, restartCount }) =>
+      // A Pod that has never started ends with a container that was terminated, and has no time at which it began.
+      [state?.running, state?.terminated?.startedAt, lastState?.terminated].some(Boolean) || restartCount > 0,
+  );
+  if (hasRun) return true;
+  const sandbox = await sandboxes.ofPod(pod.metadata.uid);
+  return sandbox?.sentry !== undefined && (!sandbox.isOurs || sandbox.passed.image !== key.image);
 }

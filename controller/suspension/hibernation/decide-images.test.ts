@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectMeta } from "../../../api/kinds/meta.ts";
 import type { Hibernation, SandboxSpec } from "../../../api/kinds/sandbox.ts";
-import { memoryImageAnnotation, runHashAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
+import {
+  memoryImageAnnotation,
+  runHashAnnotation,
+  sealedPodAnnotation,
+  usedByAnnotation,
+} from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import { aCapturedImage, anImage } from "../../../test/support/builders/memory-images.ts";
@@ -93,6 +98,19 @@ describe("an image", () => {
     ],
   ])("stays while %s", (_, given) => {
     expect(actions(given)).toEqual([]);
+  });
+
+  it("goes once the Pod that could have it is gone without an answer, and there is memory of a later life", () => {
+    const metadata = { annotations: { [usedByAnnotation]: "pod-2" } };
+    const unanswered = aCapturedImage({ metadata });
+    const later = aCapturedImage({ metadata: { name: "pod-pod-2" }, spec: { podUID: "pod-2" } });
+    const sandbox = aSandbox(asleep, {}, { hibernation: hibernated });
+    const user = aPodOf(sandbox, { uid: "pod-2" });
+    const decided = (pod?: typeof user, ...images: readonly (typeof later)[]) =>
+      decideImages({ sandbox, pod, isSpare: false, seen: { images, waitedMs: 0 } });
+    expect(decided(undefined, unanswered, later)).toEqual([{ do: "deleteImage", image: unanswered }]);
+    expect(decided(user, unanswered, later), "it is about to go").toEqual([]);
+    expect(decided(undefined, unanswered), "the status still tells of it").toEqual([]);
   });
 
   it.each<[string, Case]>([

@@ -8,7 +8,16 @@ import { effectiveOperatingMode, effectiveSuspensionStrategy } from "../../../ap
 import { runHashAnnotation } from "../../../api/rules/keys.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { controllerReference } from "../../ownership.ts";
-import { imageNameOf, imageOfPod, isUntoldLoss, restoredFrom, restoreOf } from "./images.ts";
+import {
+  holdsMemory,
+  imageNameOf,
+  imageOfPod,
+  isUntoldLoss,
+  isUsed,
+  restoredFrom,
+  restoreOf,
+  usedBy,
+} from "./images.ts";
 import type { SeenImages } from "./memory-provider.ts";
 import { refusalsOfSpec } from "./pod-rules.ts";
 import { isToHibernate } from "./strategy.ts";
@@ -71,7 +80,7 @@ function imageFor(sandbox: Stored<Sandbox>, { metadata, spec }: Stored<Pod>): Me
 }
 
 /** An image stays until the status has told what became of its memory. */
-function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion): boolean {
+function isNeeded(image: Stored<MemoryImage>, { sandbox, pod, seen }: ImagesQuestion): boolean {
   const hibernates = isToHibernate(sandbox.spec);
   const { state, lastWake } = sandbox.status?.hibernation ?? {};
   if (pod?.metadata.uid === image.spec.podUID) return hibernates || image.spec.stage === "Capture";
@@ -85,6 +94,13 @@ function isNeeded(image: Stored<MemoryImage>, { sandbox, pod }: ImagesQuestion):
   if (pod && state !== "Hibernated") return isUntoldLoss(image, sandbox.status?.hibernation, pod.metadata.uid);
   // Also once it is lost or given up: the status is still to tell why.
   const mayBeTold = image.spec.stage === "Capture" || effectiveOperatingMode(sandbox.spec) === "Running";
-  if (state === "Hibernated") return mayBeTold;
+  if (state === "Hibernated") return mayBeTold && !isOutlived(image, pod, seen);
   return state === undefined;
 }
+
+/** Whether the Pod that could have it is gone without an answer, and there is memory of a later life. Its node may never answer. */
+const isOutlived = (image: Stored<MemoryImage>, pod: Stored<Pod> | undefined, { images }: SeenImages): boolean =>
+  usedBy(image) !== undefined &&
+  usedBy(image) !== pod?.metadata.uid &&
+  images.some((other) => holdsMemory(other) && !isUsed(other));
+

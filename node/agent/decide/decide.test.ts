@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
+import { runHashAnnotation } from "../../../api/rules/keys.ts";
 import { imageOf, podOf } from "../../../test/support/labs/node-lab.ts";
 import type { Mark, WholeImage } from "../store/image-store.ts";
 import { conclude } from "./conclude.ts";
@@ -48,7 +49,7 @@ const usual: Observed = {
     nodeName: "node-1",
     nowMs: 2_000,
     podUID,
-    isUserInGvisor: false,
+    isUserAlive: false,
     isKilled: false,
     isThawing: false,
     isCapturedElsewhere: false,
@@ -72,6 +73,7 @@ const usual: Observed = {
   sandbox: {
     ...{ id: "s", sentry: 7, isPaused: false, isOurs: true, containersAre: "" },
     ...{ containers: ["main"], containerIds: ["s-main"], configs: { "": "0", main: "1" } },
+    passed: {},
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },
@@ -93,6 +95,7 @@ describe("a Pod that cannot be captured", () => {
     ["PodNotRunning", { sandbox: { ...sandbox, containers: ["main", "other"] } }],
     ["ShimTooOld", { sandbox: { ...sandbox, configs: { main: "1" } } }],
     ["ShimTooOld", { sandbox: { ...sandbox, configs: { "": "0" } } }],
+    ["AnnotationsMissing", { pod: podWith(podUID, { annotations: { [runHashAnnotation]: "h" } }) }],
     ["NoPublicKey", { hasPublicKeys: false }],
     ["NotGvisor", { sandbox: undefined }],
     ["NotGvisor", { sandbox: { ...sandbox, sentry: undefined } }],

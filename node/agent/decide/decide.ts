@@ -1,4 +1,5 @@
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
+import { isOver } from "./conclude.ts";
 import { endedAfterMs, isEnding, isGivenUp, type Observed } from "./observed.ts";
 import { refusalOf } from "./refusal.ts";
 import { isUsedUp, useOf } from "./use.ts";
@@ -19,6 +20,8 @@ export type Step =
   | "end-user-sentry"
   /** Take an image that goes from all Pods that may ask for it at this moment. */
   | "use-up"
+  /** Write down that a Pod has its life without the memory, and without a word of the shim. */
+  | "mark-anew"
   | "remove-image"
   | "remove-marks";
 
@@ -109,9 +112,21 @@ function runsNothing(observed: Observed): boolean {
   return image?.containers.some((name) => !marks.some((mark) => mark.name === name)) ?? false;
 }
 
+/**
+ * Whether a Pod that is to have the memory runs, and the shim says nothing about it: it was not asked. The Pod may get a second sandbox, whose shim
+ * is asked, so the image must not be there for it.
+ */
+function livesUntold({ disk, isUserAlive, memoryImage, user }: Observed): boolean {
+  if (!user || !isUserAlive || disk.marks.length > 0 || disk.refused?.pod === user.metadata.uid) return false;
+  const { phase, refused } = memoryImage?.status ?? {};
+  const isWaitedFor = (phase === "Captured" || phase === "Lost") && refused?.podUID !== user.metadata.uid;
+  return disk.image !== undefined || (isWaitedFor && !isOver(memoryImage?.status ?? {}));
+}
+
 /** The image goes before its marks: an image without marks counts as unused. */
 function decideFiles(observed: Observed): Step | undefined {
   const { disk, memoryImage, tombstone, user } = observed;
+  if (livesUntold(observed)) return "mark-anew";
   const isUnused = disk.image !== undefined && disk.marks.length === 0;
   if (isUnused && memoryImage && isEvicted(memoryImage)) return "use-up";
   if (disk.image ? isSpent(observed) : disk.isPartial) return "remove-image";

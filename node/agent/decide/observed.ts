@@ -45,6 +45,8 @@ export interface Observed extends RecordsOfImage {
   readonly endingMs: number;
   /** The next Pod: it asks for this image. */
   readonly user: Stored<Pod> | undefined;
+  /** Whether that Pod ran before `disk` was read, so that the shim has left a mark or a refusal, if it was asked. */
+  readonly isUserAlive: boolean;
   /** What gVisor has of the captured Pod. */
   readonly sandbox: PodSandbox | undefined;
   /** What an image of it takes at least; undefined if it cannot be told. 0 where nobody asks. */

@@ -1,3 +1,4 @@
+import { runHashAnnotation } from "../../../api/rules/keys.ts";
 import { isDnsLabel } from "../../../api/rules/names.ts";
 import { isUid } from "../store/records.ts";
 import { isEnding, type Observed, type StoreLimits } from "./observed.ts";
@@ -13,6 +14,7 @@ export const refusalReasons = [
   "NotGvisor",
   "ForeignShim",
   "ShimTooOld",
+  "AnnotationsMissing",
   "ContainerEnding",
   "AlreadyCaptured",
   "RunscMissing",
@@ -80,6 +82,10 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   }
   if (["", ...wanted].some((name) => sandbox.configs[name] === undefined)) {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
+  }
+  if (pod?.metadata.annotations?.[runHashAnnotation] !== sandbox.passed.runHash) {
+    const message = "containerd does not pass the annotations of the Pod to the shim, so no Pod here could ask for memory";
+    return { reason: "AnnotationsMissing", message };
   }
   if (observed.isKilled) return { reason: "ContainerEnding", message: "a container of the Pod was told to end" };
   if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another memory image" };

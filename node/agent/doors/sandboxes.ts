@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 import { parseExactJson } from "../../../lib/data/exact-json.ts";
 import type { Files } from "./files.ts";
 import type { Processes } from "./processes.ts";
@@ -20,6 +21,8 @@ export interface PodSandbox {
   readonly configs: Readonly<Record<string, string>>;
   /** Changes with the containers that gVisor has, and with what they do. */
   readonly containersAre: string;
+  /** The annotations of the Pod that containerd has passed on: the memory that it asks for, and the hash of what it runs. */
+  readonly passed: { readonly image?: string | undefined; readonly runHash?: string | undefined };
 }
 
 /** The parts that are read of a state file of runsc. */
@@ -101,6 +104,7 @@ export class Sandboxes {
       containers: [...containerNames].sort(),
       containerIds: files.map(containerOf),
       configs: configsOf([state, ...containers]),
+      passed: { image: annotationOf(state, memoryImageAnnotation), runHash: annotationOf(state, runHashAnnotation) },
       containersAre: files.map((name, index) => `${containerOf(name)} ${states[index]?.status ?? ""}`).join(),
     };
   }

@@ -4,6 +4,7 @@ import type { Files } from "../doors/files.ts";
 import { type ImageKey, imageKey } from "./image-key.ts";
 import { type ImageSize, ImageSizes } from "./image-sizes.ts";
 import { isUid } from "./records.ts";
+import { markUnasked, markUsedUp, usedUp, usedUpEnd } from "./use-marks.ts";
 
 /** What must be true of a file of an image: its size, and its SHA-256 in hexadecimal digits. */
 export interface FileFacts {
@@ -80,8 +81,7 @@ const descriptionFile = "image.json";
  * Made with the image, because its end must need no room: the disk may be full then. The mark that takes it from all Pods, and the final
  * tombstone of its Pod. They are beside the image: the shim refuses one with other files in it.
  */
-const [usedUpEnd, finalTombstoneEnd] = [".used-up", ".final-tombstone"];
-const usedUp = { pod: "", container: "", outcome: "refused", reason: "the node needed the room" };
+const finalTombstoneEnd = ".final-tombstone";
 const refusedEnd = ".refused";
 /** What a shim had only begun to write, or wrote about a Pod that had no right or could not read the image; and what its end needs. */
 const leftoverEnds: readonly string[] = [".new", ".trouble", refusedEnd, usedUpEnd, finalTombstoneEnd];
@@ -144,15 +144,13 @@ export class ImageStore {
 
   /** Makes the mark of a use by nobody, unless a Pod uses the image: whoever has made the mark has the image. */
   async useUp(key: ImageKey): Promise<void> {
-    const mark = `${this.#pathOf(key)}.json`;
-    try {
-      await this.#files.link(`${this.#pathOf(key)}${usedUpEnd}`, mark).catch(async (error: unknown) => {
-        if (!hasCode(error, "ENOENT")) throw error;
-        await this.#files.create(mark, JSON.stringify(usedUp)); // an earlier agent has made the image
-      });
-    } catch (error) {
-      if (!hasCode(error, "EEXIST")) throw error;
-    }
+    await markUsedUp(this.#pathOf(key), this.#files);
+  }
+
+  /** Makes the mark of a Pod whose shim was not asked for the memory, unless there is one. */
+  async markAnew(key: ImageKey, pod: string): Promise<void> {
+    await this.#files.makeFolder(this.#folderOf(key));
+    await markUnasked(this.#pathOf(key), pod, this.#files);
   }
 
   /** Where the final tombstone of the captured Pod is, until it is used. */
@@ -283,9 +281,6 @@ export class ImageStore {
     };
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;
 
 function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   try {

@@ -47,6 +47,8 @@ export interface NewPod {
   readonly shim?: string;
   /** What it goes on from; absent: it starts anew. */
   readonly memory?: string;
+  /** The annotations that containerd passes on to the shim. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface LabPod {
@@ -77,7 +79,8 @@ export class NodeLab implements AsyncDisposable {
   }
 
   /** Starts what the kubelet starts for a Pod in gVisor. */
-  async startPod({ uid = randomUUID(), shim: argv0 = usualShim, memory: before = "" }: NewPod = {}): Promise<LabPod> {
+  async startPod(pod: NewPod = {}): Promise<LabPod> {
+    const { uid = randomUUID(), shim: argv0 = usualShim, memory: before = "", annotations = {} } = pod;
     const id = randomUUID();
     const memory = join(this.runsc.root, `memory-of-${id}`);
     writeFileSync(memory, before);
@@ -87,7 +90,8 @@ export class NodeLab implements AsyncDisposable {
     const [line] = (await once(child.stdout, "data")) as [Buffer];
     const sentry = Number(line.toString());
     this.#sentries.push(sentry);
-    this.#writeState(id, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid) });
+    const spec = { annotations: { ...annotations, ...specOf(uid).annotations } };
+    this.#writeState(id, id, { status: "running", sandbox: { id, pid: sentry }, spec });
     this.#writeState(`${id}-main`, id, { status: "running", sandbox: { id, pid: sentry }, spec: specOf(uid, "main") });
     return { id, uid, sentry };
   }
