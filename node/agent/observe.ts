@@ -130,5 +130,5 @@ async function isAlive(pod: Stored<Pod>, key: ImageKey, sandboxes: Doors["sandbo
   );
   if (hasRun) return true;
   const sandbox = await sandboxes.ofPod(pod.metadata.uid);
-  return sandbox?.sentry !== undefined && (!sandbox.isOurs || sandbox.passed.image !== key.image);
+  return sandbox?.sentry !== undefined && !sandbox.isTorn && (!sandbox.isOurs || sandbox.passed.image !== key.image);
 }

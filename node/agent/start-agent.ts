@@ -54,7 +54,7 @@ export function openDoors({ runsc, storeRoot, clock, files = new Files() }: Door
     processes,
     clock,
     runsc: new Runsc(runsc, clock),
-    sandboxes: new Sandboxes(runsc.root, { files, processes }),
+    sandboxes: new Sandboxes(runsc.root, { files, processes, clock }),
     store: new ImageStore(join(storeRoot, "images"), files),
     records: new Records(storeRoot, files),
     storeFile: new StoreFile(storeRoot, files),

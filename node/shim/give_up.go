@@ -46,3 +46,27 @@ func (c *container) endShim(ctx context.Context, failed error) error {
 	time.AfterFunc(timeToAnswer, func() { c.exit(1) })
 	return failed
 }
+
+// endIfTorn ends the sentry of a Pod that runsc can signal no more.
+func (c *container) endIfTorn(ctx context.Context) (bool, error) {
+	if !c.sandbox.isTorn(c.sandbox.id) && !c.sandbox.isTorn(c.id) {
+		return false, nil
+	}
+	sentry := c.sandbox.find()
+	if sentry == 0 {
+		return false, nil
+	}
+	log.G(ctx).Warnf("container %s: a state file of its Pod is torn, so runsc can signal it no more; ending its sentry", c.id)
+	return true, c.sandbox.end(sentry)
+}
+
+// prepareDelete has gVisor's Delete succeed at the first try.
+func (c *container) prepareDelete(ctx context.Context) {
+	c.noteDeleted.Do(func() { close(c.deleted) })
+	if c.sentry != 0 {
+		waitForEnd(c.sentry)
+	}
+	if err := c.sandbox.removeTorn(c.id); err != nil {
+		log.G(ctx).Warnf("container %s: cannot remove its torn state file: %v", c.id, err)
+	}
+}

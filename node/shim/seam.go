@@ -217,6 +217,9 @@ func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types
 			log.G(ctx).Warnf("container %s: cannot end its paused Pod: %v", c.id, err)
 		}
 	}
+	if hasEnded, err := c.endIfTorn(ctx); hasEnded || err != nil {
+		return &types.Empty{}, err
+	}
 	response, err := c.TaskServiceExt.Kill(ctx, request)
 	if c.mayStayUntold(request) {
 		go c.endIfUntold(context.WithoutCancel(ctx))
@@ -261,10 +264,7 @@ func (c *container) noteKill() (bool, error) {
 // Delete deletes the container. While its sentry ends, gVisor would fail, and containerd tries again only after seconds.
 func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*task.DeleteResponse, error) {
 	if request.ExecID == "" {
-		c.noteDeleted.Do(func() { close(c.deleted) })
-	}
-	if request.ExecID == "" && c.sentry != 0 {
-		waitForEnd(c.sentry)
+		c.prepareDelete(ctx)
 	}
 	response, err := c.TaskServiceExt.Delete(ctx, request)
 	if request.ExecID == "" && c.pod != "" && err == nil {

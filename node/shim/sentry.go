@@ -16,8 +16,35 @@ import (
 type sandbox struct{ id, root string }
 
 // stateFile is written by runsc, which has no command to correct it.
-func (s sandbox) stateFile() string {
-	return filepath.Join(s.root, s.id+"_sandbox:"+s.id+".state")
+func (s sandbox) stateFile() string { return s.fileOf(s.id) }
+
+// fileOf is the state file of a container.
+func (s sandbox) fileOf(container string) string {
+	return filepath.Join(s.root, filepath.Base(container)+"_sandbox:"+s.id+".state")
+}
+
+// A file that runsc is writing now is whole at one of these looks.
+const tornLooks, betweenLooks = 20, 5 * time.Millisecond
+
+// isTorn tells whether a state file is half a text. runsc writes it in place, and may have been killed. From then on no runsc reads,
+// signals or deletes that container.
+func (s sandbox) isTorn(container string) bool {
+	for range tornLooks {
+		text, err := os.ReadFile(s.fileOf(container))
+		if err != nil || json.Valid(text) {
+			return false
+		}
+		time.Sleep(betweenLooks)
+	}
+	return true
+}
+
+// removeTorn removes such a file once its sentry has ended. runsc then takes the container for deleted.
+func (s sandbox) removeTorn(container string) error {
+	if !s.isTorn(container) || s.find() != 0 {
+		return nil
+	}
+	return os.Remove(s.fileOf(container))
 }
 
 // state returns all fields of the state file, its status, and the process id of the sentry.
@@ -38,7 +65,7 @@ func (s sandbox) state() (fields map[string]json.RawMessage, status string, sent
 
 // runs tells whether gVisor says that a container of the sandbox runs.
 func (s sandbox) runs(container string) bool {
-	text, err := os.ReadFile(filepath.Join(s.root, filepath.Base(container)+"_sandbox:"+s.id+".state"))
+	text, err := os.ReadFile(s.fileOf(container))
 	var known struct{ Status string }
 	return err == nil && json.Unmarshal(text, &known) == nil && known.Status == "running"
 }

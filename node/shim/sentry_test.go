@@ -154,3 +154,34 @@ func TestSeveralShimsCorrectTheSameFileAndItStaysWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestAPodWithATornStateFileCanBeKilledAndDeleted(t *testing.T) {
+	for _, torn := range []string{"s1", "s1-app"} {
+		n, next := newNode(t), &gvisor{}
+		sentry := n.startSentry("s1", "paused")
+		service, _ := n.open(next, n.request("s1", "app", ""))
+		n.bury("s1") // it is captured
+		path := service.sandbox.fileOf(torn)
+		n.write("k8s.io/"+filepath.Base(path), `{"id":`, 0o600)
+		if _, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 15}); err != nil || len(next.calls) != 0 {
+			t.Errorf("%s: got %v, and gVisor %q", torn, err, next.calls)
+		}
+		n.wantsKilled(sentry)
+		service.id = torn // the shim of that container
+		service.Delete(inKubernetes, &task.DeleteRequest{ID: torn})
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s: runsc finds the torn file: %v", torn, err)
+		}
+	}
+}
+
+func TestATornStateFileStaysWhileItsSentryLives(t *testing.T) {
+	n := newNode(t)
+	n.startSentry("s1", "running")
+	service, _ := n.open(&gvisor{}, n.request("s1", "app", ""))
+	n.write("k8s.io/s1-app_sandbox:s1.state", "", 0o600)
+	service.Delete(inKubernetes, &task.DeleteRequest{ID: "s1-app"})
+	if !service.sandbox.isTorn("s1-app") {
+		t.Error("the file is gone")
+	}
+}

@@ -71,7 +71,7 @@ const usual: Observed = {
   memoryImage: asked("Preflight"),
   pod: podWith(podUID),
   sandbox: {
-    ...{ id: "s", sentry: 7, isPaused: false, isOurs: true, containersAre: "" },
+    ...{ id: "s", sentry: 7, isPaused: false, isTorn: false, isOurs: true, containersAre: "" },
     ...{ containers: ["main"], containerIds: ["s-main"], configs: { "": "0", main: "1" } },
     passed: {},
   },
@@ -99,6 +99,7 @@ describe("a Pod that cannot be captured", () => {
     ["NoPublicKey", { hasPublicKeys: false }],
     ["NotGvisor", { sandbox: undefined }],
     ["NotGvisor", { sandbox: { ...sandbox, sentry: undefined } }],
+    ["StateUnreadable", { sandbox: { ...sandbox, isTorn: true } }],
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],
     ["AlreadyCaptured", { isCapturedElsewhere: true }],
     ["RunscMissing", { runscVersion: undefined }],
@@ -167,6 +168,10 @@ describe("a Pod whose capture has failed", () => {
 
   it("ends if a thaw of it has been ordered and nobody waits for the answer", () => {
     expect(decide({ ...frozen, failed: { ...failed, isThawing: true } })).toBe("end-sentry");
+  });
+
+  it("ends if runsc was killed while it wrote the state file: nobody knows whether it is frozen", () => {
+    expect(decide({ ...frozen, sandbox: { ...sandbox, isTorn: true } })).toBe("end-sentry");
   });
 
   it("ends if an agent was killed while it ended it, whatever the state file says by then", () => {

@@ -36,7 +36,8 @@ export function decide(observed: Observed): Step | undefined {
 function decideFailed({ disk, failed, isThawing, memoryImage, sandbox, tombstone }: Observed): Step | undefined {
   if (disk.image || disk.isPartial) return "remove-image";
   if (tombstone) return "remove-tombstone";
-  if (sandbox?.sentry && failed?.isEnding) return "end-sentry";
+  // Of a torn one nobody knows whether it is frozen, and runsc could not let it go on.
+  if (sandbox?.sentry && (failed?.isEnding || sandbox.isTorn)) return "end-sentry";
   if (sandbox?.sentry && sandbox.isPaused) {
     if (isThawing) return undefined;
     // Nobody knows whether gVisor still has the order to let it go on. A second one could end the kernel of the Pod at any time.

@@ -12,6 +12,7 @@ export const refusalReasons = [
   "ForeignPod",
   "PodNotRunning",
   "NotGvisor",
+  "StateUnreadable",
   "ForeignShim",
   "ShimTooOld",
   "AnnotationsMissing",
@@ -73,6 +74,9 @@ function refusalOfPod({ key, memoryImage, nodeName, pod, podUID }: Observed): Re
 function refusalOfSandbox(observed: Observed): Refusal | undefined {
   const { pod, sandbox, isCapturedElsewhere, runscVersion } = observed;
   if (!sandbox?.sentry) return { reason: "NotGvisor", message: "the Pod does not run in gVisor" };
+  if (sandbox.isTorn) {
+    return { reason: "StateUnreadable", message: "runsc was killed while it wrote what it knows of the Pod" };
+  }
   if (!sandbox.isOurs) {
     return { reason: "ForeignShim", message: "the shim of the Pod is not the one that can restore it" };
   }

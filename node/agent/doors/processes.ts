@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { OpenFiles } from "./open-files.ts";
 
 /** The files in which gVisor keeps the memory of a Pod, and what the Pod has written to a root file system in memory. */
@@ -17,6 +17,12 @@ export class Processes {
   /** The words of a command; none if there is no such process. */
   commandOf(pid: number): readonly string[] {
     return this.#read(`${pid}/cmdline`).split("\0").slice(0, -1);
+  }
+
+  /** The first process with such a command. */
+  find(isOne: (command: readonly string[]) => boolean): number | undefined {
+    const pids = readdirSync(this.#folder).filter((name) => /^\d+$/.test(name));
+    return pids.map(Number).find((pid) => isOne(this.commandOf(pid)));
   }
 
   parentOf(pid: number): number {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 import { parseExactJson } from "../../../lib/data/exact-json.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import type { Files } from "./files.ts";
 import type { Processes } from "./processes.ts";
 
@@ -11,6 +12,8 @@ export interface PodSandbox {
   /** The process that holds the memory of the Pod; undefined once it has ended. */
   readonly sentry: number | undefined;
   readonly isPaused: boolean;
+  /** Whether runsc was killed while it wrote its state file. Then nobody can tell whether the Pod is paused, and runsc can do nothing with it. */
+  readonly isTorn: boolean;
   /** Whether it runs under our shim, which ends a paused Pod. */
   readonly isOurs: boolean;
   /** The names of the containers that gVisor has. */
@@ -28,13 +31,21 @@ export interface PodSandbox {
 /** The parts that are read of a state file of runsc. */
 interface State {
   readonly status?: string;
-  readonly sandbox?: { readonly pid?: number };
+  readonly sandbox?: { readonly pid?: number | undefined };
   readonly spec?: { readonly annotations?: Readonly<Record<string, string>> };
+}
+
+interface SandboxesParts {
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /** Builds for other kinds of machines have a longer name. */
 const shim = "containerd-shim-rouse-v1";
 const sentryName = "runsc-sandbox";
+/** runsc takes far less to write a state file. */
+const writeLimitMs = 1_000;
 const sandboxId = /^[0-9A-Za-z][-_.0-9A-Za-z]*$/;
 const podUid = "io.kubernetes.cri.sandbox-uid";
 /** What the agent or a shim had begun to write beside a state file. */
@@ -51,11 +62,13 @@ export class Sandboxes {
   readonly #files: Files;
   readonly #processes: Processes;
   readonly #root: string;
+  readonly #clock: Pick<Clock, "now">;
   /** The UID of the Pod of each file: neither changes while the file is there. */
   readonly #uids = new Map<string, string>();
 
-  constructor(root: string, { files, processes }: { readonly files: Files; readonly processes: Processes }) {
+  constructor(root: string, { files, processes, clock }: SandboxesParts) {
     this.#root = root;
+    this.#clock = clock;
     this.#files = files;
     this.#processes = processes;
   }
@@ -88,8 +101,10 @@ export class Sandboxes {
   }
 
   async #read(id: string, names: readonly string[]): Promise<PodSandbox | undefined> {
-    const state = await this.#state(stateFile(id));
-    if (!state) return undefined;
+    const known = await this.#state(stateFile(id));
+    const isTorn = !known && (await this.#isTorn(stateFile(id)));
+    if (!known && !isTorn) return undefined;
+    const state = known ?? { sandbox: { pid: this.#processes.find((command) => isSentry(command, id)) } };
     const sentry = this.#sentryOf(id, state);
     const parent = sentry === undefined ? [] : this.#processes.commandOf(this.#processes.parentOf(sentry));
     const files = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
@@ -100,6 +115,7 @@ export class Sandboxes {
       id,
       sentry,
       isPaused: state.status === "paused",
+      isTorn,
       isOurs: parent[0]?.split("/").at(-1)?.startsWith(shim) === true,
       containers: [...containerNames].sort(),
       containerIds: files.map(containerOf),
@@ -123,7 +139,8 @@ export class Sandboxes {
    * Ends the sentry of a paused Pod. runsc neither kills nor deletes what its state file calls paused, so the file is
    * corrected first.
    */
-  async end({ id }: PodSandbox): Promise<void> {
+  async end({ id, isTorn, sentry: ofTorn }: PodSandbox): Promise<void> {
+    if (isTorn) return ofTorn === undefined ? undefined : this.#processes.end(ofTorn);
     const text = await this.#files.read(join(this.#root, stateFile(id)));
     if (text === undefined) return;
     const { value, restore } = parseExactJson(text); // it has integers that a number of JavaScript would round
@@ -149,18 +166,37 @@ export class Sandboxes {
     for (const name of names) {
       const [, id] = /^(.+)_sandbox:\1\.state$/.exec(name) ?? [];
       if (id === undefined) continue;
-      const of = this.#uids.get(name) ?? (await this.#state(name))?.spec?.annotations?.[podUid];
+      const of = this.#uids.get(name) ?? (await this.#uidIn(name)) ?? (await this.#uidOfTorn(id, names));
       if (of !== undefined) this.#uids.set(name, of);
       if (of === uid) found.push(id);
     }
     return found;
   }
 
+  async #uidIn(name: string): Promise<string | undefined> {
+    const state = await this.#state(name);
+    return state && annotationOf(state, podUid);
+  }
+
+  /** The state files of the containers of a Pod tell its UID too. */
+  async #uidOfTorn(id: string, names: readonly string[]): Promise<string | undefined> {
+    if (!(await this.#isTorn(stateFile(id)))) return undefined;
+    const ofContainers = names.filter((name) => name.endsWith(`_sandbox:${id}.state`));
+    const found = await Promise.all(ofContainers.map((name) => this.#uidIn(name)));
+    return found.find((uid) => uid !== undefined);
+  }
+
+  /** A file that is being written now is whole in a moment. */
+  async #isTorn(name: string): Promise<boolean> {
+    const writtenMs = await this.#files.writtenMs(join(this.#root, name));
+    const isOld = Math.abs(this.#clock.now().getTime() - writtenMs) > writeLimitMs;
+    return isOld && writtenMs > 0 && (await this.#state(name)) === undefined;
+  }
+
   /** Not a process that has the number of the sentry by now. */
   #sentryOf(id: string, { sandbox }: State): number | undefined {
     if (!sandbox?.pid) return undefined;
-    const command = this.#processes.commandOf(sandbox.pid);
-    return command[0] === sentryName && command.at(-1) === id ? sandbox.pid : undefined;
+    return isSentry(this.#processes.commandOf(sandbox.pid), id) ? sandbox.pid : undefined;
   }
 
   /** A file that is being written now is read at the next look. */
@@ -173,6 +209,9 @@ export class Sandboxes {
     }
   }
 }
+
+const isSentry = (command: readonly string[], id: string): boolean =>
+  command[0] === sentryName && command.at(-1) === id;
 
 const annotationOf = ({ spec }: State, key: string): string | undefined => spec?.annotations?.[key];
 
