@@ -157,7 +157,10 @@ export class Agent {
   async #chooseVictims(observed: Observed): Promise<readonly Evictable[] | undefined> {
     const { doors, identity } = this.#parts;
     const staying = observed.evictable.filter(({ text }) => !this.#rooms.isGoing(text));
-    const victims = await chooseUnused(staying, wantedOf(observed, this.#rooms.going()), doors.store);
+    const victims = await chooseUnused(staying, wantedOf(observed, this.#rooms.going()), {
+      store: doors.store,
+      readPod: this.#parts.readPod,
+    });
     await doors.storeFile.check(identity);
     return victims;
   }

@@ -1,6 +1,7 @@
 import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import { memoryImageAnnotation } from "../../api/rules/keys.ts";
+import { memoryImageAnnotation, usedByAnnotation } from "../../api/rules/keys.ts";
+import type { ApplyParts } from "./apply.ts";
 import { chooseVictims, type Evictable, type Wanted } from "./decide/victims.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { View } from "./observe.ts";
@@ -30,11 +31,16 @@ function isAsleep({ spec, status }: Stored<MemoryImage>, key: ImageKey, view: Vi
   return !isAskedFor || metadata.uid === status.refused?.podUID;
 }
 
-/** As `chooseVictims`, of those that are whole and unused by what the disk says now. */
+interface Looks {
+  readonly store: Pick<Doors["store"], "read">;
+  readonly readPod: ApplyParts["readPod"];
+}
+
+/** As `chooseVictims`, of those that are whole and unused by what the disk says now, and whose promised Pod is gone. */
 export async function chooseUnused(
   evictable: readonly Evictable[],
   wanted: Wanted,
-  store: Pick<Doors["store"], "read">,
+  looks: Looks,
 ): Promise<readonly Evictable[] | undefined> {
   const used = new Set<Evictable>();
   for (;;) {
@@ -44,9 +50,21 @@ export async function chooseUnused(
     );
     const usedBefore = used.size;
     for (const victim of victims ?? []) {
-      const { image, marks } = await store.read(readKey(victim.text));
-      if (!image || marks.length > 0) used.add(victim);
+      const { image, marks } = await looks.store.read(readKey(victim.text));
+      if (!image || marks.length > 0 || (await isPromised(victim, looks))) used.add(victim);
     }
     if (used.size === usedBefore) return victims;
   }
+}
+
+/**
+ * Whether the Pod that may have an image is still to come. The watch of this node does not show a Pod before the scheduler has chosen the node, so
+ * the API is asked. It has the Pod from before the promise on. Without an answer, it is to come.
+ */
+async function isPromised({ memoryImage }: Evictable, { readPod }: Looks): Promise<boolean> {
+  const { metadata, spec, status } = memoryImage;
+  const uid = metadata.annotations?.[usedByAnnotation];
+  if (uid === undefined || uid === status?.refused?.podUID) return false;
+  const pod = await readPod({ namespace: metadata.namespace ?? "", name: spec.podName }).catch(() => "unknown" as const);
+  return pod === "unknown" || pod?.metadata.uid === uid;
 }

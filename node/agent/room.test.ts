@@ -88,6 +88,27 @@ it.each([
   expect(await node.whole()).toEqual(["g1"]);
 });
 
+it.each(["there", "unreachable"] as const)(
+  "an image that is promised to a Pod makes no room while the API has that Pod: it is %s",
+  async (now) => {
+    await using node = await openNode(2, 1);
+    await node.putToSleep(0, "2026-01-01T00:00:00Z");
+    node.isPromised(0, "5a0d0b0c-0000-4000-8000-000000000002", now);
+    await node.pass(1);
+    await node.pass(1);
+    expect([0, 1].map((index) => node.statusOf(index)?.phase)).toEqual(["Captured", "Failed"]);
+    expect(await node.evictions()).toBe("0");
+  },
+);
+
+it("an image that was promised to a Pod makes room once the API has that Pod no more", async () => {
+  await using node = await openNode(2, 1);
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  node.isPromised(0, "5a0d0b0c-0000-4000-8000-000000000002", "gone");
+  await node.pass(1);
+  expect(node.statusOf(0)).toMatchObject({ phase: "Lost", reason: "Evicted" });
+});
+
 it("a preflight counts the room that other images may make, and takes none of it", async () => {
   await using node = await openNode(2, 1);
   await node.putToSleep(0, "2026-01-01T00:00:00Z");

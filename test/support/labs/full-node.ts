@@ -4,7 +4,7 @@ import { expect, vi } from "vitest";
 import type { MemoryImage, MemoryImageStatus } from "../../../api/kinds/memory-image.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { memoryImageAnnotation } from "../../../api/rules/keys.ts";
+import { memoryImageAnnotation, usedByAnnotation } from "../../../api/rules/keys.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { Agent } from "../../../node/agent/agent.ts";
@@ -43,8 +43,13 @@ function apiOf(lab: NodeLab, labPods: readonly LabPod[], namespaceOf: (index: nu
   const report = async (image: Stored<MemoryImage>, status: MemoryImageStatus) => {
     images.set(image.metadata.name, { ...image, status });
   };
-  const readPod = async ({ name }: { readonly name: string }) => view.podByName("", name);
-  return { images, gone, users, view, report, readPod };
+  const coming = new Map<string, Stored<Pod> | Error>();
+  const readPod = async ({ name }: { readonly name: string }) => {
+    const pod = coming.get(name) ?? view.podByName("", name);
+    if (pod instanceof Error) throw pod;
+    return pod;
+  };
+  return { images, gone, users, coming, view, report, readPod };
 }
 
 interface NodeOptions {
@@ -69,7 +74,7 @@ export async function openNode(count: number, rooms: number, options: NodeOption
   const namespaceOf = (index: number) => namespaces[index] ?? "default";
   const pods = await Promise.all(Array.from({ length: count }, () => lab.startPod()));
   const doors = openDoors({ runsc: lab.runsc, storeRoot: lab.storeRoot, clock, files });
-  const { images, gone, users, ...api } = apiOf(lab, pods, namespaceOf);
+  const { images, gone, users, coming, ...api } = apiOf(lab, pods, namespaceOf);
   const first = (await doors.sandboxes.ofPod(pods[0]?.uid ?? "")) ?? expect.unreachable();
   const one = (await doors.sandboxes.memoryBytesOf(first)) ?? expect.unreachable();
   const limits = {
@@ -106,6 +111,14 @@ export async function openNode(count: number, rooms: number, options: NodeOption
       const annotations = { [memoryImageAnnotation]: `g${index}` };
       const metadata = { ...stored, name: `guest${index}`, namespace: namespaceOf(index), uid, annotations };
       users.set(metadata.name, { metadata, spec: { containers: [] } });
+    },
+    /** The controller has promised the image to a Pod, which the API has so: it has no node yet, so the watch does not show it. */
+    isPromised(index: number, uid: string, now: "there" | "gone" | "unreachable") {
+      const image = images.get(`g${index}`) ?? expect.unreachable();
+      const metadata = { ...image.metadata, annotations: { [usedByAnnotation]: uid } };
+      images.set(`g${index}`, { ...image, metadata });
+      const pod = { metadata: { ...stored, name: `guest${index}`, namespace: namespaceOf(index), uid } };
+      if (now !== "gone") coming.set(`guest${index}`, now === "there" ? pod : new Error("unreachable"));
     },
     /** What the limit expects of an image. */
     imageBytes: one + 16 * 1_048_576,
