@@ -179,6 +179,8 @@ export interface PodStatus {
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly observedGeneration?: number;
+  /** Where the scheduler ends other Pods to make room for this one. */
+  readonly nominatedNodeName?: string;
 }
 
 export interface PodCondition {

@@ -401,6 +401,12 @@ describe("a Pod that goes on from memory", () => {
       stays(299_999, silent);
       expect(steps(300_000, silent)).toMatchObject(replaced("NotScheduled"));
     }
+    const { status } = scheduled("Unschedulable");
+    const preempting = { ...waiting, status: { ...status, nominatedNodeName: "node-1" } };
+    stays(59_999, preempting);
+    expect(steps(60_000, preempting)).toMatchObject(replaced("NotScheduled"));
+    const gated = { ...scheduled("SchedulingGated"), spec: { containers: [], schedulingGates: [{ name: "a/queue" }] } };
+    stays(86_400_000, gated);
     const bound = { ...waiting, spec: { containers: [], nodeName: "node-1" } };
     const state = { waiting: { reason: "ErrImagePull" } };
     const containerStatuses = [{ name: "main", ready: false, restartCount: 0, image: "", imageID: "", state }];

@@ -254,7 +254,7 @@ export const lossMeanings: Meanings<LossReason> = {
   ForeignPod:
     "The sandbox got a Pod that the controller did not make: one that it adopted, or that somebody made in its name.",
   NotScheduled:
-    "The node that has the memory took no Pod: the scheduler still said so after 1 s, as of a node that is cordoned or full, or said nothing for 5 min. Or the Pod template names another node.",
+    "The node that has the memory took no Pod: the scheduler still said so after 1 s, as of a node that is cordoned or full, or was still ending other Pods for it after 60 s, or said nothing for 5 min. Or the Pod template names another node.",
   NotStarted:
     "The node that has the memory started no container of the Pod within 15 min, as one whose store of memory images is full, read-only or not mounted.",
   ContainerImageUnknown:

@@ -160,6 +160,9 @@ function onlyOn(nodeName: string, spec: PodSpec): object {
 /** How long a Pod that is to be restored stays after the scheduler has said that its node does not take it. */
 const scheduleLimitMs = 1_000;
 
+/** The same once the scheduler ends other Pods for it. Most have a grace of 30 s, and their node takes some seconds to end them. */
+const victimsLimitMs = 60_000;
+
 /** How long it stays while no scheduler says anything. The Pod without the memory would wait for the same scheduler. */
 const silenceLimitMs = 300_000;
 
@@ -171,7 +174,7 @@ const startLimitMs = 900_000;
 
 /** A wait that has an end: then the memory is given up, and the Pod is replaced. */
 export interface RestoreWait {
-  readonly for: "scheduler" | "node" | "image" | "start";
+  readonly for: "scheduler" | "node" | "victims" | "image" | "start";
   readonly limitMs: number;
   readonly why: LossReason;
 }
@@ -181,17 +184,26 @@ export function restoreWaitOf(pod: Pod, images: readonly Stored<MemoryImage>[]):
   const { metadata, spec } = pod;
   const asked = restoredFrom(metadata);
   if (asked === undefined || metadata.deletionTimestamp) return undefined;
-  if (!spec?.nodeName) {
-    return isUnschedulable(pod)
-      ? { for: "node", limitMs: scheduleLimitMs, why: "NotScheduled" }
-      : { for: "scheduler", limitMs: silenceLimitMs, why: "NotScheduled" };
-  }
+  if (!spec?.nodeName) return scheduleWaitOf(pod);
   const image = images.find((one) => one.metadata.name === asked);
   const answer = image && restoreOf(image, metadata.uid ?? "");
   if (answer?.outcome === "Restored") return undefined;
   if (isWithoutHope(pod)) return { for: "image", limitMs: 0, why: "ContainerImageMissing" };
   if (waitsForAnImage(pod)) return { for: "image", limitMs: imagesLimitMs, why: "ContainerImageMissing" };
   return answer || hasStarted(pod) ? undefined : { for: "start", limitMs: startLimitMs, why: "NotStarted" };
+}
+
+/**
+ * The scheduler may choose only the node of the memory. If it ends other Pods there, it says that the Pod is unschedulable, and names the node. A gate of
+ * somebody else, as of a queue of jobs, keeps it from the Pod, and the Pod without the memory would have the same gate: that has no end here.
+ */
+function scheduleWaitOf(pod: Pod): RestoreWait | undefined {
+  const why = "NotScheduled";
+  if (pod.spec?.schedulingGates?.some(({ name }) => name !== signingGate)) return undefined;
+  if (!isUnschedulable(pod)) return { for: "scheduler", limitMs: silenceLimitMs, why };
+  return pod.status?.nominatedNodeName
+    ? { for: "victims", limitMs: victimsLimitMs, why }
+    : { for: "node", limitMs: scheduleLimitMs, why };
 }
 
 /** What the scheduler says, which tries again. That it has not seen the Pod yet, or that this had a gate, is no refusal. */
