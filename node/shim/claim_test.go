@@ -148,8 +148,7 @@ func TestATroubleThatDoesNotPassIsARefusal(t *testing.T) {
 	n := newNode(t)
 	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
 	n.refuses("at first", n.request("s1", "", "g1"))
-	old := time.Now().Add(-longestTrouble - time.Second)
-	os.Chtimes(n.image+".trouble", old, old)
+	n.runs(100_000*time.Second + longestTrouble)
 	n.wants("after a long time", n.request("s1", "", "g1"), "create", "start")
 	if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, "--version: exit status 3") {
 		t.Errorf("the mark says %q, %q", got, reason)
@@ -178,8 +177,7 @@ func TestATroubleThatAReadOnlyStoreCannotNoteIsNotedElsewhereAndHasAnEnd(t *test
 			t.Error("the first tries were the last")
 		}
 	}
-	old := time.Now().Add(-longestTrouble - time.Second)
-	os.Chtimes(troubleElsewhere(n.image), old, old)
+	n.runs(100_000*time.Second + longestTrouble)
 	if isWorthAnotherTry(n.image) {
 		t.Error("the trouble has no end")
 	}
@@ -210,9 +208,7 @@ func TestAStoreThatTakesNoMarkEndsAPodThatIsHalfRestoredAfterALongTime(t *testin
 	if !n.lives(sentry) {
 		t.Error("the sentry has ended at once")
 	}
-	old := time.Now().Add(-longestTrouble - time.Second)
-	os.Chtimes(n.image+".trouble", old, old)
-	os.Chtimes(troubleElsewhere(n.image), old, old)
+	n.runs(100_000*time.Second + longestTrouble)
 	n.refuses("after a long time", n.request("s1", "app", "g1"))
 	n.wantsKilled(sentry)
 	for range 2 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -95,5 +96,6 @@ func (c *container) isWhole(image string, containers []string) (bool, error) {
 // sentry ends too, if there is one.
 func (c *container) refuse(image string, reason error) error {
 	refused := fmt.Errorf("cannot restore memory image %s: %w", image, reason)
+	os.Remove(troubleElsewhere(image))
 	return errors.Join(refused, c.sandbox.endNow(), c.mark.conclude("refused", reason))
 }

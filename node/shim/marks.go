@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // mark is a file beside an image that says what became of one use of it. There is one for the Pod and one for each
@@ -145,4 +146,17 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// unfinishedAfter is longer than a shim takes to write a file.
+const unfinishedAfter = time.Minute
+
+// removeUnfinished removes what shims had begun to write beside a file when they were killed.
+func removeUnfinished(path string) {
+	found, _ := filepath.Glob(path + ".*.new")
+	for _, next := range found {
+		if file, err := os.Stat(next); err == nil && time.Since(file.ModTime()) > unfinishedAfter {
+			os.Remove(next)
+		}
+	}
 }

@@ -87,6 +87,7 @@ func newNode(t *testing.T) node {
 	beforeKilled, beforeKnown, beforeUptime := killedFolder, knownStoreFile, uptimeFile
 	knownStoreFile, uptimeFile = filepath.Join(n.folder, "known-store"), filepath.Join(n.folder, "uptime")
 	t.Cleanup(func() { knownStoreFile, uptimeFile = beforeKnown, beforeUptime })
+	n.write("uptime", "100000.0 1.0\n", 0o600)
 	beforeTrouble := troubleFolder
 	troubleFolder = filepath.Join(n.folder, "run")
 	t.Cleanup(func() { troubleFolder = beforeTrouble })

@@ -56,7 +56,11 @@ func (r refusal) write(image string) error {
 	if err := os.MkdirAll(filepath.Dir(image), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(image+".refused", text)
+	err = replaceFile(image+".refused", text)
+	if err == nil {
+		os.Remove(troubleElsewhere(image))
+	}
+	return err
 }
 
 // readRefusal returns the refusal beside an image. It is empty if there is none, or one that cannot be parsed. An error says

@@ -87,6 +87,7 @@ func awaitStore() error {
 // noteStore keeps no Pod from its start: without the note, the next start of the node knows less.
 func noteStore(id, known string) error {
 	if id != known {
+		removeUnfinished(knownStoreFile)
 		if err := replaceFile(knownStoreFile, []byte(id)); err != nil {
 			log.L.Warnf("cannot note which store this node has: %v", err)
 		}
@@ -96,8 +97,17 @@ func noteStore(id, known string) error {
 
 // hasRunFor tells whether the node was started longer ago. If that is not known, it was.
 func hasRunFor(least time.Duration) bool {
+	found, err := uptime()
+	return err != nil || found >= least
+}
+
+// uptime is for how long the node has run.
+func uptime() (time.Duration, error) {
 	text, err := os.ReadFile(uptimeFile)
+	if err != nil {
+		return 0, err
+	}
 	first, _, _ := strings.Cut(string(text), " ")
-	seconds, malformed := strconv.ParseFloat(first, 64)
-	return err != nil || malformed != nil || seconds >= least.Seconds()
+	seconds, err := strconv.ParseFloat(first, 64)
+	return time.Duration(seconds * float64(time.Second)), err
 }

@@ -37,17 +37,45 @@ const longestTrouble = 300 * time.Second
 // troubleFolder has the notes that a full or read-only store does not take. It is in memory: a start of the node ends all waits.
 var troubleFolder = "/run/rouse"
 
+// longestNote is how long a note in that folder may be of use.
+const longestNote = time.Hour
+
 // isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file says since when
 // there is trouble. If that can be noted nowhere, no try is known to be one of the last, so this was the last one.
 func isWorthAnotherTry(image string) bool {
+	now, err := uptime()
+	if err != nil {
+		return false
+	}
 	notes := []string{image + ".trouble", troubleElsewhere(image)}
 	for _, path := range notes {
-		if known, err := os.Stat(path); err == nil {
-			age := time.Since(known.ModTime())
-			return age >= 0 && age < longestTrouble
+		if age, isKnown := ageOf(path, now); isKnown {
+			return age < longestTrouble
 		}
 	}
-	return slices.ContainsFunc(notes, noteTrouble)
+	removeOldNotes(now)
+	return slices.ContainsFunc(notes, func(path string) bool { return noteTrouble(path, now) })
+}
+
+// ageOf tells for how long there is trouble. The time of a note is since the start of the node: the clock may be set while a Pod waits.
+// A note with a later time is of an earlier run of the node, and says nothing.
+func ageOf(note string, now time.Duration) (age time.Duration, isKnown bool) {
+	file, err := os.Stat(note)
+	if err != nil {
+		return 0, false
+	}
+	age = now - file.ModTime().Sub(time.Unix(0, 0))
+	return age, age >= 0
+}
+
+// removeOldNotes removes those of images that nobody asks for any more.
+func removeOldNotes(now time.Duration) {
+	notes, _ := filepath.Glob(filepath.Join(troubleFolder, "*.trouble"))
+	for _, note := range notes {
+		if age, isKnown := ageOf(note, now); isKnown && age > longestNote {
+			os.Remove(note)
+		}
+	}
 }
 
 func troubleElsewhere(image string) string {
@@ -55,13 +83,15 @@ func troubleElsewhere(image string) string {
 	return filepath.Join(troubleFolder, hex.EncodeToString(sum[:])+".trouble")
 }
 
-func noteTrouble(path string) bool {
+func noteTrouble(path string, now time.Duration) bool {
 	if os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return false
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		file.Close()
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false
 	}
-	return err == nil || errors.Is(err, fs.ErrExist)
+	file.Close()
+	since := time.Unix(0, 0).Add(now)
+	return os.Chtimes(path, since, since) == nil
 }
