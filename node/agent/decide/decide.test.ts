@@ -228,6 +228,25 @@ describe("an image that is evicted", () => {
   });
 });
 
+describe("an image whose object is deleted, and kept by a finalizer", () => {
+  const captured = asked("Capture", { phase: "Captured" }) ?? expect.unreachable();
+  const memoryImage = { ...captured, metadata: { ...captured.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const asleep = { ...usual, memoryImage, pod: undefined, sandbox: undefined, disk: { ...usual.disk, image } };
+
+  it("goes, unless a Pod uses it or may still ask for it", () => {
+    expect(decide(asleep)).toBe("remove-image");
+    expect(decide({ ...asleep, user: podWith(userUID) })).toBeUndefined();
+    expect(decide({ ...asleep, disk: { ...asleep.disk, marks: [mark("", "restoring")] } })).toBeUndefined();
+  });
+
+  it("goes after its Pod is marked as one that stays frozen", () => {
+    const tombstone = { ...key, podUID, isFinal: false };
+    const frozen = { ...asleep, pod: usual.pod, sandbox: { ...sandbox, isPaused: true }, tombstone };
+    expect(decide(frozen)).toBe("finalize");
+    expect(decide({ ...frozen, tombstone: { ...tombstone, isFinal: true } })).toBe("remove-image");
+  });
+});
+
 describe("a Pod that was refused", () => {
   it("is told, also if another Pod has used the image", () => {
     const refused = { pod: userUID, reason: "AlreadyUsed", message: "used" };
