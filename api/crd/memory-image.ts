@@ -1,4 +1,4 @@
-import { containerImageLengthMax, containerImagesMax, hibernationGroup } from "../kinds/memory-image.ts";
+import { containerIdLengthMax, containerImageLengthMax, containerImagesMax, hibernationGroup } from "../kinds/memory-image.ts";
 import { ageColumn, type Definition, type PrinterColumn, singleVersionDefinition } from "./definition.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
 import { bool, described, int32, int64, listMapOf, object, oneOf, text, time } from "./shapes.ts";
@@ -33,6 +33,10 @@ const nameIsLabel: ValidationRule = {
 const containerImages: JsonSchema = {
   ...listMapOf(
     object({
+      containerID: described(
+        "The container has this id at the runtime of its node. If another container has its place when the Pod is frozen, the Pod is not captured: it may run another container image.",
+        { ...text, minLength: 1, maxLength: containerIdLengthMax },
+      ),
       "image*": described("The container ran this container image: a repository with a digest, or a digest alone.", {
         ...text,
         minLength: 1,

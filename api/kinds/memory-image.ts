@@ -9,11 +9,15 @@ export type MemoryImageStage = "Preflight" | "Capture";
 /** How many container images a MemoryImage may name, and how long each may be. */
 export const containerImagesMax = 128;
 export const containerImageLengthMax = 1_024;
+/** How long the id of a container may be. */
+export const containerIdLengthMax = 253;
 
 /** What a container ran: a repository with a digest, or a digest alone. */
 export interface ContainerImage {
   readonly name: string;
   readonly image: string;
+  /** Its id at the runtime of the node. A container that was restarted since has another one, and may run another image. */
+  readonly containerID?: string;
 }
 
 /** Written by the controller. Only `stage` changes, and `containerImages` comes with it. */

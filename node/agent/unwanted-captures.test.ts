@@ -17,6 +17,29 @@ function noteKill(lab: NodeLab, { uid }: { readonly uid: string }, container: st
   utimesSync(path, writtenMs / 1_000, writtenMs / 1_000);
 }
 
+it("a Pod is not captured with another container than the one whose image was recorded", async () => {
+  /** The tombstone is written, and the kubelet restarts a container before the freeze. */
+  class RestartingFiles extends Files {
+    override async create(path: string, text: string): Promise<void> {
+      await super.create(path, text);
+      if (isRestarted) world.lab.replaceContainer(world.pod, "main-2");
+    }
+  }
+  let isRestarted = true;
+  await using world = await openAgentWorld({ files: new RestartingFiles() });
+  const recorded = async (id: string) => {
+    const containerImages = [{ name: "main", image: "busybox@sha256:1", containerID: `${world.pod.id}-${id}` }];
+    world.api.put(imageOf(world.lab, world.pod.uid, { containerImages }));
+    await world.capture();
+    return world.api.image?.status;
+  };
+  expect(await recorded("main")).toMatchObject({ phase: "Failed", reason: "FreezeFailed" });
+  expect(world.api.image?.status?.message).toContain("was restarted");
+  expect(stateOf(world.pod.sentry)).not.toBe("T");
+  isRestarted = false;
+  expect(await recorded("main-2")).toMatchObject({ phase: "Captured" });
+});
+
 describe("a note that a container was told to end", () => {
   it("that comes before the freeze ends the capture, and the Pod goes on", async () => {
     /** The tombstone is written, and the Pod is about to be frozen. */

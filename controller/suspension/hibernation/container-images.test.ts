@@ -31,6 +31,14 @@ describe("the images of a Pod that runs", () => {
     expect(imagesOf(statusOf(imageID), statusOf(digest, "other"))).toBeUndefined();
   });
 
+  it("are known with the id of each container, if it is one that the API takes", () => {
+    const withId = (containerID: string) => imagesOf({ ...statusOf(digest), containerID });
+    expect(withId("containerd://5c0e")).toEqual([{ name: "main", image: digest, containerID: "5c0e" }]);
+    for (const other of ["", "containerd://", "c".repeat(254)]) {
+      expect(withId(other)).toEqual([{ name: "main", image: digest }]);
+    }
+  });
+
   it("are unknown without a status, and if there are more than a MemoryImage names", () => {
     expect(containerImagesOf({})).toBeUndefined();
     expect(imagesOf()).toBeUndefined();

@@ -1,5 +1,10 @@
 // The images of the containers of a Pod, by their content. A tag may be moved while a sandbox sleeps.
-import { type ContainerImage, containerImageLengthMax, containerImagesMax } from "../../../api/kinds/memory-image.ts";
+import {
+  type ContainerImage,
+  containerIdLengthMax,
+  containerImageLengthMax,
+  containerImagesMax,
+} from "../../../api/kinds/memory-image.ts";
 import type { Container, ContainerStatus, Pod, PodSpec } from "../../../api/kinds/pod.ts";
 
 /** A repository with the digest of a manifest, or the digest alone of an image that was imported and never pulled. */
@@ -9,10 +14,18 @@ const isDigestAlone = (image: string): boolean => image.startsWith("sha256:");
 /** Some runtimes write `docker-pullable://` or the like before it. */
 const withoutScheme = (imageId: string): string => imageId.replace(/^[a-z0-9.+-]+:\/\//, "");
 
+function idOf(containerId = ""): Pick<ContainerImage, "containerID"> {
+  const containerID = withoutScheme(containerId);
+  return containerID !== "" && containerID.length <= containerIdLengthMax ? { containerID } : {};
+}
+
 /** What each container of a Pod runs, from its status; undefined: that is not known of all. */
 export function containerImagesOf({ status }: Pick<Pod, "status">): readonly ContainerImage[] | undefined {
   const { containerStatuses = [] } = status ?? {};
-  const images = containerStatuses.map(({ name, imageID }) => ({ name, image: withoutScheme(imageID) }));
+  const images = containerStatuses.map(({ name, imageID, containerID }) => ({
+    ...{ name, image: withoutScheme(imageID) },
+    ...idOf(containerID),
+  }));
   const areKnown = images.every(({ image }) => byDigest.test(image) && image.length <= containerImageLengthMax);
   return areKnown && images.length > 0 && images.length <= containerImagesMax ? images : undefined;
 }

@@ -18,7 +18,7 @@ export interface CaptureOrder extends BoundsOrder {
   /** Whether the API has the Pod as deleted at this moment. It rejects if the API does not answer. */
   readonly isDeletedNow: () => Promise<boolean>;
   /** Whose memory it is, and the controller's hash of what the Pod runs. */
-  readonly of: Pick<MemoryImageSpec, "sandboxUID" | "runHash">;
+  readonly of: Pick<MemoryImageSpec, "sandboxUID" | "runHash" | "containerImages">;
 }
 
 /**
@@ -116,13 +116,22 @@ async function allEnded<T extends readonly Promise<unknown>[]>(work: readonly [.
  * From the freeze on the shim refuses to end a container. What came before is in the memory: a signal, which the shim has noted, or a preStop hook
  * of a Pod whose deletion the watch has not shown yet.
  */
-async function refuseToldToEnd({ isDeletedNow, podUID, sandbox }: CaptureOrder, doors: Doors): Promise<void> {
+async function refuseToldToEnd({ isDeletedNow, of, podUID, sandbox }: CaptureOrder, doors: Doors): Promise<void> {
   const { records, sandboxes } = doors;
   const now = await sandboxes.withId(sandbox.id);
   const containers = [...sandbox.containerIds, ...(now?.containerIds ?? [])];
   if (await records.isKilled(podUID, containers))
     throw new Error("a container of the Pod was told to end before the Pod was frozen");
+  if (wasRestarted(of, now?.containerIds ?? []))
+    throw new Error("a container was restarted after its container image was recorded, and may run another one");
   if (await isDeletedNow()) throw new Error("the Pod was deleted before it was frozen");
+}
+
+/** Whether gVisor has other containers than those whose images the next Pod would name. An older controller does not tell their ids. */
+function wasRestarted({ containerImages = [] }: CaptureOrder["of"], containerIds: readonly string[]): boolean {
+  const recorded = containerImages.flatMap(({ containerID }) => containerID ?? []);
+  const isKnown = recorded.length > 0 && recorded.length === containerImages.length;
+  return isKnown && !(recorded.length === containerIds.length && recorded.every((id) => containerIds.includes(id)));
 }
 
 const isCut = (error: unknown): boolean =>
