@@ -1,7 +1,12 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodStatus } from "../../api/kinds/pod.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { httpProgram, openActivatorWorld } from "../../test/support/labs/activator-world.ts";
+import { sightsAfter } from "../sandbox/pod-sights.ts";
+import { type Resolution, resolveSandbox } from "../sandbox/resolve.ts";
 import type { PodFailureCode } from "./failure-reasons.ts";
 
 const podIP = "127.250.7.1";
@@ -53,5 +58,50 @@ it.each(cases)("a request to a Pod whose port accepts $what if its state is $cod
   expect({ reason, reached: text === "reached" }).toEqual({
     reason: row.endsAtOnce ? row.code : null,
     reached: !row.endsAtOnce,
+  });
+});
+
+const hourMs = 3_600_000;
+
+/** Resolves requests to one version of a sandbox and its Pod, which the activator first saw at 0 ms. */
+function resolver(pod: Stored<Pod>, sandbox = aSandbox({}, { namespace: "lab", uid: "u1" })) {
+  const sightings = { sightsOf: () => sightsAfter(undefined, pod, 0) };
+  return (nowMs: number): Resolution =>
+    resolveSandbox({
+      ...{ routed: { namespace: "lab", name: "nova", port: 80 }, sandbox, pod, firstUid: undefined, now: new Date(0) },
+      ...{ nowMs, sightings, unschedulableGraceMs: 90_000, allowLoopbackPodIp: false, validForMs: 10 * hourMs },
+      ...{ fences: { reportedGeneration: 0, fenced: new Set<string>() }, ignored: false },
+    });
+}
+
+const inWords = (seen: Resolution): string => {
+  if (seen.is === "refused") return `ended by ${seen.error.code}`;
+  return seen.is === "addressed" ? `addressed, failure: ${seen.failure?.code}, young: ${seen.target.young}` : seen.is;
+};
+
+describe.each(cases)("a Pod that is in the state $code for an hour", ({ code, status, endsAtOnce }) => {
+  const owner = aSandbox({}, { namespace: "lab", uid: "u1" });
+  const withAddress = aPodOf(owner, { uid: "p1" }, { ...status, podIP: "10.0.0.5" });
+  const withoutAddress = aPodOf(owner, { uid: "p1" }, status);
+
+  it("has the failure, and with an address one attempt to connect unless it ends at once", () => {
+    expect(inWords(resolver(withoutAddress)(hourMs))).toBe(`ended by ${code}`);
+    const one = endsAtOnce ? `ended by ${code}` : `addressed, failure: ${code}, young: false`;
+    expect(inWords(resolver(withAddress)(hourMs))).toBe(one);
+  });
+
+  it.each([
+    { what: "with", pod: withAddress },
+    { what: "without", pod: withoutAddress },
+  ])("$what an address is resolved again at each moment at which time alone changes it", ({ pod }) => {
+    const cached = resolver(pod);
+    let nowMs = 0;
+    while (nowMs <= hourMs) {
+      const seen = cached(nowMs);
+      expect(seen).toEqual(resolver(pod)(nowMs));
+      if (seen.is === "refused") return;
+      nowMs += seen.recheckAfterMs;
+      expect(inWords(resolver(pod)(nowMs - 1))).toBe(inWords(seen));
+    }
   });
 });
