@@ -38,7 +38,11 @@ const fromRouter: readonly NetworkPolicyIngressRule[] = [
   },
 ];
 
-/** A sandbox reaches the public internet and no private address: no other Pod, no node, no metadata service. */
+/**
+ * As in the existing controller: a sandbox reaches no address of the private ranges, nor link-local ones such as the metadata service of a
+ * cloud. Pods, nodes and services with other addresses (public ones, or those of 100.64.0.0/10) are open to it. There a template needs
+ * rules of its own.
+ */
 const toPublicAddresses: readonly NetworkPolicyEgressRule[] = [
   {
     to: [

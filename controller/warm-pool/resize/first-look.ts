@@ -9,8 +9,9 @@ import type { Informer, Written } from "../../../kube/informer/informer.ts";
 import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
+const longestListPauseMs = 30_000;
 /** Between two lists while the store lags behind. */
-const listBackoff: Backoff = { baseMs: 200, maxMs: 30_000, jitter: 0.2 };
+const listBackoff: Backoff = { baseMs: 200, maxMs: longestListPauseMs, jitter: 0.2 };
 /** The next pass reads the store anew. */
 const observeAgainMs = 1;
 
