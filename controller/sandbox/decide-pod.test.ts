@@ -416,6 +416,18 @@ describe("a Pod that goes on from memory", () => {
     stays(899_999, bound);
     expect(steps(900_000, bound)).toMatchObject(replaced("NotStarted"));
   });
+
+  it("is replaced at once without a provider if its node does not take it, and not while nobody says so", () => {
+    const annotations = { [memoryImageAnnotation]: "pod-pod-1", [signatureAnnotation]: "s" };
+    const waiting = { ...aPodOf(asleep, { uid: "pod-2", annotations }), spec: { containers: [] } };
+    const steps = (status: Pod["status"] = {}) =>
+      decidePod(anObservation({ sandbox: asleep, pods: [{ ...waiting, status }] })).actions.map((action) => action.do);
+    const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" } as const];
+    expect(steps({ conditions })).toEqual(["deletePod"]);
+    for (const status of [{}, { conditions, nominatedNodeName: "node-1" }]) {
+      expect(steps(status)).toEqual(["recordPodName"]);
+    }
+  });
 });
 
 describe("a Pod that may have to be created", () => {

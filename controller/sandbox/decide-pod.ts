@@ -151,12 +151,13 @@ function deleteUnsigned({ memory }: Observed, pod: Stored<Pod>): readonly Action
 
 /**
  * A Pod that was to be restored and does not begin to run. The memory is given up before it is deleted, so the next one starts anew, and may run
- * anywhere. Without a provider nobody knows for how long it has waited, and it can get no memory that the status would tell of.
+ * anywhere. Without a provider nobody knows for how long it has waited, and it can get no memory that the status would tell of. So it is replaced at
+ * once where somebody says no: the scheduler of its node, or the kubelet of an image.
  */
 function replaceLate({ memory }: Observed, pod: Stored<Pod>): readonly Action[] | undefined {
   const wait = restoreWaitOf(pod, memory?.images ?? []);
   if (!wait) return undefined;
-  if (memory ? memory.waitedMs < wait.limitMs : wait.for !== "image") return undefined;
+  if (memory ? memory.waitedMs < wait.limitMs : wait.for !== "image" && wait.for !== "node") return undefined;
   const image = memory?.images.find(({ metadata }) => metadata.name === restoredFrom(pod.metadata));
   const gone = image ? [giveUp({ image, why: wait.why })] : [];
   return [...gone, { do: "deletePod", pod, mayBeGone: true, asSeen: true }];
