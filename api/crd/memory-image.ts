@@ -1,4 +1,9 @@
-import { containerIdLengthMax, containerImageLengthMax, containerImagesMax, hibernationGroup } from "../kinds/memory-image.ts";
+import {
+  containerIdLengthMax,
+  containerImageLengthMax,
+  containerImagesMax,
+  hibernationGroup,
+} from "../kinds/memory-image.ts";
 import { ageColumn, type Definition, type PrinterColumn, singleVersionDefinition } from "./definition.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
 import { bool, described, int32, int64, listMapOf, object, oneOf, text, time } from "./shapes.ts";

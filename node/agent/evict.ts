@@ -65,6 +65,8 @@ async function isPromised({ memoryImage }: Evictable, { readPod }: Looks): Promi
   const { metadata, spec, status } = memoryImage;
   const uid = metadata.annotations?.[usedByAnnotation];
   if (uid === undefined || uid === status?.refused?.podUID) return false;
-  const pod = await readPod({ namespace: metadata.namespace ?? "", name: spec.podName }).catch(() => "unknown" as const);
+  const pod = await readPod({ namespace: metadata.namespace ?? "", name: spec.podName }).catch(
+    () => "unknown" as const,
+  );
   return pod === "unknown" || pod?.metadata.uid === uid;
 }

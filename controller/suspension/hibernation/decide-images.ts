@@ -103,4 +103,3 @@ const isOutlived = (image: Stored<MemoryImage>, pod: Stored<Pod> | undefined, { 
   usedBy(image) !== undefined &&
   usedBy(image) !== pod?.metadata.uid &&
   images.some((other) => holdsMemory(other) && !isUsed(other));
-

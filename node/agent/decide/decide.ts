@@ -71,7 +71,8 @@ function isSpent(observed: Observed): boolean {
   const { disk, memoryImage, user } = observed;
   if (isUsedUp(disk)) return true;
   // A finalizer may keep the object of an image that is deleted. No Pod is made for it any more.
-  if (!memoryImage || memoryImage.metadata.deletionTimestamp !== undefined) return useOf(observed) !== undefined || (disk.marks.length === 0 && !mayAsk(user, disk.refused));
+  if (!memoryImage || memoryImage.metadata.deletionTimestamp !== undefined)
+    return useOf(observed) !== undefined || (disk.marks.length === 0 && !mayAsk(user, disk.refused));
   const { phase, restore } = memoryImage.status ?? {};
   // The verdict on a use needs the image, so it is told before the image goes.
   if (restore !== undefined || phase === "Failed") return true;

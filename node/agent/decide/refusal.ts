@@ -88,7 +88,8 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
   }
   if (pod?.metadata.annotations?.[runHashAnnotation] !== sandbox.passed.runHash) {
-    const message = "containerd does not pass the annotations of the Pod to the shim, so no Pod here could ask for memory";
+    const message =
+      "containerd does not pass the annotations of the Pod to the shim, so no Pod here could ask for memory";
     return { reason: "AnnotationsMissing", message };
   }
   if (observed.isKilled) return { reason: "ContainerEnding", message: "a container of the Pod was told to end" };
