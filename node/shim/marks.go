@@ -149,7 +149,7 @@ func syncFolder(path string) error {
 }
 
 // unfinishedAfter is longer than a shim takes to write a file.
-const unfinishedAfter = time.Minute
+const unfinishedAfter = 60 * time.Second
 
 // removeUnfinished removes what shims had begun to write beside a file when they were killed.
 func removeUnfinished(path string) {

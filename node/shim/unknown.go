@@ -38,7 +38,7 @@ const longestTrouble = 300 * time.Second
 var troubleFolder = "/run/rouse"
 
 // longestNote is how long a note in that folder may be of use.
-const longestNote = time.Hour
+const longestNote = 3600 * time.Second
 
 // isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file says since when
 // there is trouble. If that can be noted nowhere, no try is known to be one of the last, so this was the last one.
