@@ -30,3 +30,8 @@ export function canonicalJson(value: unknown): string {
 function withSortedKeys(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).sort(([left], [right]) => (left < right ? -1 : 1)));
 }
+
+/** A map of texts as Go reads it: null is the empty text. */
+export function nullAsText(map: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? ""]));
+}

@@ -118,5 +118,5 @@ export interface ServedKind {
   /** Values for field selectors beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: (object: KubeObject) => Readonly<Record<string, string>>;
   /** The seconds that an object keeps its deletionTimestamp before its owner removes it; 0 removes it at once. */
-  readonly graceSeconds: (object: KubeObject, requested: number | undefined) => number;
+  readonly graceSeconds?: (object: KubeObject, requested: number | undefined) => number;
 }

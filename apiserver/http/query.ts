@@ -87,10 +87,21 @@ export function readCount(query: URLSearchParams, name: string): number | undefi
   return Number(text);
 }
 
+/** It may be negative, as a grace period may, which means the shortest one. */
+function readInteger(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^[-+]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
+  return Number(text);
+}
+
 /** The options of a deletion: `DeleteOptions` in the body, or else the same in the query. */
 export function readDeletion(body: unknown, query: URLSearchParams): DeletionRequest {
   if (body !== undefined && !isJsonObject(body)) throw badRequest("the DeleteOptions are not an object");
   const options: JsonObject = body ?? {};
+  const { apiVersion = "", kind = "DeleteOptions" } = options;
+  if (kind !== "DeleteOptions")
+    throw badRequest(`no kind "${String(kind)}" is registered for version "${String(apiVersion)}"`);
   const preconditions = options["preconditions"] ?? {};
   if (!isJsonObject(preconditions)) throw wrongOption("preconditions", preconditions, "v1.Preconditions");
   const dryRun = Array.isArray(options["dryRun"]) ? options["dryRun"] : query.getAll("dryRun");
@@ -98,7 +109,7 @@ export function readDeletion(body: unknown, query: URLSearchParams): DeletionReq
     uid: readText("preconditions.uid", preconditions["uid"]),
     resourceVersion: readText("preconditions.resourceVersion", preconditions["resourceVersion"]),
     propagationPolicy: readPolicy(options, query),
-    gracePeriodSeconds: readGrace(options["gracePeriodSeconds"] ?? readCount(query, "gracePeriodSeconds")),
+    gracePeriodSeconds: readGrace(options["gracePeriodSeconds"] ?? readInteger(query, "gracePeriodSeconds")),
     dryRun: readDryRun(dryRun),
   };
 }
@@ -107,12 +118,19 @@ function readPolicy(options: JsonObject, query: URLSearchParams): PropagationPol
   const policy = options["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined;
   // The deprecated predecessor of propagationPolicy, which old clients still send.
   const orphan = options["orphanDependents"] ?? query.get("orphanDependents");
+  if (policy !== undefined && orphan !== undefined && orphan !== null) throw twoPolicies(policy);
   if (policy === undefined && orphan !== undefined && orphan !== null)
     return String(orphan) === "true" ? "Orphan" : "Background";
   if (policy === undefined || policy === "Foreground" || policy === "Background" || policy === "Orphan") return policy;
   throw badRequest(
     `propagationPolicy: Unsupported value: "${String(policy)}": supported values: "Foreground", "Background", "Orphan"`,
   );
+}
+
+function twoPolicies(policy: unknown): StatusError {
+  const message = `Invalid value: ${JSON.stringify(policy)}: orphanDependents and deletionPropagation cannot be both set`;
+  const cause = { reason: "FieldValueInvalid", message, field: "propagationPolicy" };
+  return invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [cause]);
 }
 
 function readDryRun(values: readonly unknown[]): boolean {

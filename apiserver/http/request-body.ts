@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import { apiVersionOf, type ResourceType } from "../../api/kinds/resource-type.ts";
-import { isJsonObject } from "../json-values.ts";
+import { isJsonObject, nullAsText } from "../json-values.ts";
 import type { ServedKind } from "../served-kind.ts";
 import { badRequest, bodyTooLarge, invalid, type StatusError } from "../status-errors.ts";
 import { mediaTypeOf, parseBody } from "./media-types.ts";
@@ -79,14 +79,21 @@ function checkedMetadata(metadata: unknown, { kind, version }: ObjectType): Kube
       throw refuse(`.${field}`, "a string");
     }
   }
-  for (const field of ["labels", "annotations"]) {
+  for (const field of mapsOfTexts) {
     if (!isMapOfStrings(metadata[field] ?? {})) throw refuse(`.${field}`, "a map of strings");
   }
   for (const field of ["finalizers", "ownerReferences"]) {
     if (!Array.isArray(metadata[field] ?? [])) throw refuse(`.${field}`, "a list");
   }
-  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+  const given = Object.entries(metadata).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    given.map(([field, value]) => [
+      field,
+      mapsOfTexts.includes(field) && isJsonObject(value) ? nullAsText(value) : value,
+    ]),
+  );
 }
 
+const mapsOfTexts = ["labels", "annotations"];
 const isMapOfStrings = (value: unknown): boolean =>
-  isJsonObject(value) && Object.values(value).every((one) => typeof one === "string");
+  isJsonObject(value) && Object.values(value).every((one) => typeof one === "string" || one === null);

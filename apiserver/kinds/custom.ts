@@ -49,7 +49,6 @@ export function customKind({ spec }: Definition, versionName: string): CustomKin
     },
     validate: (object, { old }) => [...compiled.validate(object, old), ...(scale ? scaleCauses(object, scale) : [])],
     selectableFields: selectableOf(version),
-    graceSeconds: () => 0,
   };
 }
 

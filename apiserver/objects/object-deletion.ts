@@ -53,16 +53,25 @@ export class ObjectDeletion {
     if (refusal) throw refusal;
 
     const isNamespace = kind.type.kind === namespaceType.kind && kind.type.group === namespaceType.group;
-    const graceSeconds = kind.graceSeconds(current.object, request.gracePeriodSeconds);
+    const graceSeconds = kind.graceSeconds?.(current.object, request.gracePeriodSeconds) ?? 0;
     const finalizers = finalizersFor(current.object, request.propagationPolicy);
     const wanted = withFinalizers(current.object, finalizers);
     if (graceSeconds === 0 && finalizers.length === 0 && !isNamespace) {
-      return { entry: request.dryRun ? current : this.#storage.remove(resource, wanted), gone: true };
+      return { entry: this.#remove(kind, current, wanted, request.dryRun), gone: true };
     }
     const marked = this.#marked(kind, wanted, graceSeconds);
     const next = isNamespace ? asTerminating(marked) : marked;
     if (sameJson(next, current.object)) return { entry: current, gone: false };
     return { entry: request.dryRun ? unstored(next) : this.#storage.put(resource, next), gone: false };
+  }
+
+  /** Watches of a kind with a grace period see first that it is over. */
+  #remove(kind: ServedKind, current: Entry, wanted: KubeObject, dryRun: boolean): Entry {
+    const resource = storedResource(kind);
+    const last = kind.graceSeconds ? this.#marked(kind, wanted, 0) : wanted;
+    if (dryRun) return kind.graceSeconds ? unstored(last) : current;
+    if (kind.graceSeconds && !sameJson(last, current.object)) this.#storage.put(resource, last);
+    return this.#storage.remove(resource, last);
   }
 
   /** The object with a deletionTimestamp; an existing one can only be moved earlier. */

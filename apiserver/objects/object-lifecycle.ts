@@ -6,9 +6,15 @@ import type { Entry, Storage } from "../storage/storage.ts";
 
 const namespaces = resourceName(namespaceType);
 
-/** Stores the next state of an object, or removes it if nothing blocks its deletion any more. */
+/**
+ * Stores the next state of an object, or removes it if nothing blocks its deletion any more. Then watches see its last stored state, and only
+ * the writer the next one.
+ */
 export function storeOrFinish(storage: Storage, resource: string, next: KubeObject): Entry {
-  return isFinished(resource, next) ? storage.remove(resource, next) : storage.put(resource, next);
+  if (!isFinished(resource, next)) return storage.put(resource, next);
+  const { namespace, name = "" } = next.metadata;
+  storage.remove(resource, storage.get(resource, namespace, name)?.object ?? next);
+  return unstored(next);
 }
 
 /**

@@ -161,9 +161,18 @@ function refuseOtherIdentity(kind: ServedKind, current: KubeObject, asked: KubeO
     const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`;
     throw conflict(kind.type, name, why);
   }
-  if (!metadata.resourceVersion && versionRequired)
-    throw invalid({ ...kind.type, kind: kind.type.plural }, name, [versionMissing]);
-  if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw conflict(kind.type, name);
+  const askedVersion = readVersion(metadata);
+  if (!askedVersion && versionRequired) throw invalid({ ...kind.type, kind: kind.type.plural }, name, [versionMissing]);
+  if (askedVersion && askedVersion !== resourceVersion) throw conflict(kind.type, name);
+}
+
+/** Undefined: any version. */
+function readVersion({ resourceVersion }: ObjectMeta): string | undefined {
+  if (!resourceVersion || resourceVersion === "0") return undefined;
+  if (!/^\d+$/.test(resourceVersion)) {
+    throw unexpected(`strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`);
+  }
+  return resourceVersion;
 }
 
 const versionMissing: StatusCause = {

@@ -9,7 +9,7 @@ describe("a strategic merge patch", () => {
   it("merges items by their key, adds new ones, and leaves the others alone", () => {
     const patch = containers({ name: "main", env: [{ name: "B", value: "2" }] }, { name: "new", image: "c" });
     expect(strategicMergePatch(containers(main, side), patch)).toEqual(
-      containers({ ...main, env: [...main.env, { name: "B", value: "2" }] }, side, { name: "new", image: "c" }),
+      containers({ ...main, env: [{ name: "B", value: "2" }, ...main.env] }, { name: "new", image: "c" }, side),
     );
   });
 

@@ -1,6 +1,7 @@
 import { ownField, setField } from "../../lib/data/own-fields.ts";
 import { isJsonObject, type JsonObject } from "../json-values.ts";
 import { badRequest, rejectedRequest } from "../status-errors.ts";
+import { ordered } from "./element-order.ts";
 import { listMergeAt } from "./merge-keys.ts";
 
 const directive = "$patch";
@@ -12,6 +13,8 @@ const elementOrder = "$setElementOrder/";
 const copiedItemsMax = 5_000_000;
 /** The copy of a field takes as long as that of this many items. */
 const itemsPerField = 5;
+/** To put a list in order takes as long as the copies of so many items for each of its own. */
+const itemsPerOrder = 10;
 
 /** Where a merge is, and what all merges of the patch have cost. */
 interface Place {
@@ -61,7 +64,7 @@ function mergeObject(target: JsonObject, patch: JsonObject, place: Place): JsonO
     if (key.startsWith(deleteFromList)) removeFromList(merged, value, below(place, key.slice(deleteFromList.length)));
   }
   for (const [key, order] of Object.entries(patch)) {
-    if (key.startsWith(elementOrder)) reorder(merged, order, below(place, key.slice(elementOrder.length)));
+    if (key.startsWith(elementOrder)) reorder(merged, order, target, below(place, key.slice(elementOrder.length)));
   }
   return merged;
 }
@@ -76,7 +79,7 @@ function mergeValue(current: unknown, value: unknown, place: Place, siblings: Js
   if (merge !== "set") return mergeList(before, value, merge.by, place);
   // Items that the same patch removes are removed afterwards.
   return Object.hasOwn(siblings, `${deleteFromList}${fieldOf(place)}`) || value.length > 0
-    ? [...new Set([...before, ...value])]
+    ? mergeSet(before, value, place)
     : before;
 }
 
@@ -92,12 +95,15 @@ function mergeList(
   }
   const merged: unknown[] = [...current];
   const places = placesBy(merged, by);
+  let [isInOrder, lastPlace] = [true, -1];
   for (const item of items) {
     const key = item[by];
     if (key === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${by}`);
     const known = places.get(key);
     // Only the first item with a key changes. To copy the other places for each item of the patch would take quadratic time.
     const first = known?.[0] ?? merged.length;
+    isInOrder &&= first >= lastPlace && first < current.length;
+    lastPlace = first;
     const found = merged[first];
     const next = mergeObject(isJsonObject(found) ? found : {}, item, place);
     merged[first] = next ?? removed;
@@ -106,7 +112,16 @@ function mergeList(
       for (const each of known ?? []) merged[each] = removed;
     } else if (!known) places.set(key, [first]);
   }
-  return merged.filter((item) => item !== removed);
+  const left = merged.filter((item) => item !== removed);
+  if (isInOrder) return left;
+  place.work.take(itemsPerOrder * left.length);
+  return ordered(left, items, current, (item) => (isJsonObject(item) ? item[by] : item));
+}
+
+function mergeSet(before: readonly unknown[], added: readonly unknown[], { work }: Place): readonly unknown[] {
+  const all = [...new Set([...before, ...added])];
+  work.take(itemsPerOrder * all.length);
+  return ordered(all, added, before, (item) => item);
 }
 
 const removed = Symbol("removed");
@@ -139,20 +154,15 @@ function removeFromList(merged: Record<string, unknown>, unwanted: unknown, plac
   merged[field] = current.filter((item) => !all.has(item));
 }
 
-/** Sorts the named items into the given order; the others keep their positions. */
-function reorder(merged: Record<string, unknown>, order: unknown, place: Place): void {
+function reorder(merged: Record<string, unknown>, order: unknown, target: JsonObject, place: Place): void {
   const field = fieldOf(place);
   const current = ownField(merged, field);
   if (!Array.isArray(current) || !Array.isArray(order)) return;
   place.work.take(current.length);
   const merge = listMergeAt(place.path);
   const keyOf = (item: unknown) => (typeof merge === "object" && isJsonObject(item) ? item[merge.by] : item);
-  const places = new Map(order.map((item, at) => [keyOf(item), at]));
-  const named = current
-    .filter((item) => places.has(keyOf(item)))
-    .sort((left, right) => (places.get(keyOf(left)) ?? 0) - (places.get(keyOf(right)) ?? 0))
-    .values();
-  merged[field] = current.map((item) => (places.has(keyOf(item)) ? named.next().value : item));
+  const before = ownField(target, field);
+  merged[field] = ordered(current, order, Array.isArray(before) ? before : [], keyOf);
 }
 
 const below = ({ path, work }: Place, field: string): Place => ({ path: [...path, field], work });

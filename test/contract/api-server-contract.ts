@@ -1,5 +1,6 @@
 import type { OpenContractApi } from "./contract-api.ts";
 import { describeDeleting } from "./deleting.ts";
+import { describeEdges } from "./edges.ts";
 import { describeFailures } from "./failures.ts";
 import { describeFields } from "./fields.ts";
 import { describeMemoryImages } from "./memory-images.ts";
@@ -27,4 +28,5 @@ export function describeApiServerContract(where: string, open: OpenContractApi):
   describeValues(where, open);
   describeFields(where, open);
   describeMemoryImages(where, open);
+  describeEdges(where, open);
 }

@@ -18,6 +18,8 @@ export interface BuiltinKind {
   readonly view?: View;
   /** The rule for names, beyond DNS subdomains, which all kinds require. */
   readonly nameRule?: NameRule;
+  /** What an API server reads in another way than it is written. */
+  readonly decode?: (object: KubeObject) => KubeObject;
   /** Sets defaults that the schema cannot express. */
   readonly complete?: (object: KubeObject, admission: Admission) => KubeObject;
   /** Faults beyond the schema; called only when every value has its type. */
@@ -36,7 +38,7 @@ const isAboutType = ({ reason }: StatusCause) => reason === "FieldValueTypeInval
 export function builtinKind(kind: BuiltinKind): ServedKind {
   // API servers decode built-in kinds into types, and check duplicates by rules of their own.
   const schema = compileSchema(kind.schema, { listTypes: false });
-  const { complete = same, check = nothingWrong, nameRule = nothingWrong } = kind;
+  const { decode = same, complete = same, check = nothingWrong, nameRule = nothingWrong } = kind;
   return {
     type: kind.type,
     singular: kind.type.kind.toLowerCase(),
@@ -52,7 +54,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     schema: kind.schema,
     strategicMerge: true,
     prepare: (object, admission) => {
-      const { value, unknownFields } = schema.prune(object);
+      const { value, unknownFields } = schema.prune(decode(object));
       const defaulted = schema.applyDefaults(value);
       // An object of the wrong shape is validated unchanged.
       const isShaped = !schema.validate(defaulted, undefined).some(isAboutType);
@@ -67,6 +69,6 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
       return causes.some(isAboutType) ? causes : [...causes, ...check(object, admission)];
     },
     selectableFields: kind.selectableFields ?? none,
-    graceSeconds: kind.graceSeconds ?? (() => 0),
+    ...(kind.graceSeconds && { graceSeconds: kind.graceSeconds }),
   };
 }

@@ -1,7 +1,7 @@
 import { bool, described, mapOf, text } from "../../../api/crd/shapes.ts";
 import { type ConfigMap, configMapType, type Secret, secretType } from "../../../api/kinds/core.ts";
 import type { KubeObject, StatusCause } from "../../../api/kinds/meta.ts";
-import { sameJson } from "../../json-values.ts";
+import { isJsonObject, nullAsText, sameJson } from "../../json-values.ts";
 import type { Admission } from "../../served-kind.ts";
 import { dataKey } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
@@ -25,6 +25,7 @@ export const configMapKind = builtinKind({
     column<ConfigMap>("Data", ({ data, binaryData }) => count(data) + count(binaryData), "integer"),
     ageColumn,
   ],
+  decode: withTexts,
   check: (object, admission) => [
     ...checkKeys("data", (object as ConfigMap).data),
     ...checkKeys("binaryData", (object as ConfigMap).binaryData),
@@ -55,6 +56,11 @@ export const secretKind = builtinKind({
   ],
   selectableFields: (secret) => ({ type: (secret as Secret).type ?? "" }),
 });
+
+function withTexts(object: KubeObject): KubeObject {
+  const { data } = object as { readonly data?: unknown };
+  return isJsonObject(data) ? ({ ...object, data: nullAsText(data) } as KubeObject) : object;
+}
 
 function withoutStringData(object: KubeObject): KubeObject {
   const { stringData, ...secret } = object as Secret & { readonly stringData?: Readonly<Record<string, unknown>> };

@@ -1,7 +1,7 @@
 import type { Container, Pod, PodSpec } from "../../../../api/kinds/core.ts";
 import type { StatusCause } from "../../../../api/kinds/meta.ts";
 import { canonicalJson, isJsonObject, sameJson } from "../../../json-values.ts";
-import { forbidden } from "../../schema/causes.ts";
+import { forbidden, invalid } from "../../schema/causes.ts";
 
 const onlyThese =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
@@ -12,7 +12,19 @@ const onlyThese =
 export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
   if (!pod.spec || !old.spec) return [];
   const isFixed = sameJson(fixed(pod.spec, old.spec), fixed(old.spec, old.spec));
-  return [...addedGates(pod.spec, old.spec), ...(isFixed ? [] : [forbidden("spec", onlyThese)])];
+  return [
+    ...addedGates(pod.spec, old.spec),
+    ...laterDeadline(pod.spec, old.spec),
+    ...(isFixed ? [] : [forbidden("spec", onlyThese)]),
+  ];
+}
+
+function laterDeadline({ activeDeadlineSeconds: after }: PodSpec, old: PodSpec): readonly StatusCause[] {
+  const before = old.activeDeadlineSeconds;
+  const refused = (why: string) => [invalid("spec.activeDeadlineSeconds", after ?? null, why)];
+  if (before === undefined) return [];
+  if (after === undefined) return refused("must not update from a positive integer to nil value");
+  return after > before ? refused("must be less than or equal to previous value") : [];
 }
 
 function addedGates({ schedulingGates = [] }: PodSpec, old: PodSpec): readonly StatusCause[] {
