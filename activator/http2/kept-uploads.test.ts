@@ -19,11 +19,12 @@ async function openHolding(stack: AsyncDisposableStack) {
     ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 },
     ...{ streamIdleMs: 0, maxHeaderBytes: 65_536, maxConnections: 1_000 },
   };
+  const sweep = stack.use(new Sweep(systemClock));
   const common = {
     clock: systemClock,
-    sweep: stack.use(new Sweep(systemClock)),
+    sweep,
     heads: new HeadBudget(),
-    waiting: new WaitingBudget({ stalledCut() {} }),
+    waiting: new WaitingBudget({ stalledCut() {} }, sweep),
   };
   const ofConnections = { connected() {}, disconnected() {}, refused() {} };
   const http2 = new Http2Front(options, {

@@ -44,7 +44,7 @@ export interface Http2 {
 export function openHttp2(config: ActivatorConfig, deps: ServeDeps<Exchange>, parts: Http2Parts): Http2 {
   const { clock, sweep } = parts;
   const sessions = new PodSessions(idleLimits(config.maxIdleUpstream, socketsMax()), clock, sweep);
-  const waiting = new WaitingBudget(parts.events);
+  const waiting = new WaitingBudget(parts.events, sweep);
   const options = { ...config, ...parts, sessions, waiting };
   const ofRequests: ServeDeps<StreamExchange> = { ...deps, proxy: createHttp2Proxy(options) };
   // Requests of all protocols share a hold, which may give any of them any connection that it has.

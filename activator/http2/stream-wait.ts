@@ -1,4 +1,3 @@
-import type { Sweep, Watched } from "../sweep.ts";
 import type { WaitingBudget, WaitingStream } from "./waiting-budget.ts";
 
 /** An exchange, with what waits in both of its directions. */
@@ -15,30 +14,37 @@ export interface WaitingSides {
 export type WaitOwner = Pick<WaitingStream, "namespace" | "connection">;
 
 export interface WaitHost {
-  readonly sweep: Sweep;
   readonly waiting: WaitingBudget;
 }
 
 /** Counts what waits on one stream, from time to time: most streams end before anything of them is counted. */
-export class StreamWait implements Watched, WaitingStream {
-  sweepIndex = -1;
+export class StreamWait implements WaitingStream {
   readonly namespace: string;
   readonly connection: object;
   readonly #sides: WaitingSides;
-  readonly #host: WaitHost;
+  readonly #waiting: WaitingBudget;
+  #isClosed = false;
 
   /** Call `close` when the stream has ended. */
-  constructor(sides: WaitingSides, { namespace, connection }: WaitOwner, host: WaitHost) {
+  constructor(sides: WaitingSides, { namespace, connection }: WaitOwner, { waiting }: WaitHost) {
     this.namespace = namespace;
     this.connection = connection;
     this.#sides = sides;
-    this.#host = host;
-    host.sweep.add(this);
+    this.#waiting = waiting;
+    waiting.watch(this);
   }
 
-  check(nowMs: number): void {
-    const { waitingBytes, passedBytes } = this.#sides;
-    this.#host.waiting.keep(this, { bytes: waitingBytes, passed: passedBytes, nowMs });
+  /** Bytes have arrived for one of its sides. Until then nothing can wait on a stream on which nothing waits. */
+  arrived(): void {
+    if (!this.#isClosed) this.#waiting.watch(this);
+  }
+
+  get waitingBytes(): number {
+    return this.#sides.waitingBytes;
+  }
+
+  get passedBytes(): number {
+    return this.#sides.passedBytes;
   }
 
   shed(): void {
@@ -47,7 +53,7 @@ export class StreamWait implements Watched, WaitingStream {
   }
 
   close(): void {
-    this.#host.sweep.remove(this);
-    this.#host.waiting.release(this);
+    this.#isClosed = true;
+    this.#waiting.release(this);
   }
 }

@@ -1,9 +1,18 @@
-/** A stream that keeps bytes which its client, or its sandbox, has yet to take. */
+import { reportUnexpected, runGuarded } from "../../lib/guard/guard.ts";
+import { IdleList, Link } from "../pod-connections/idle-list.ts";
+import { Rank, Ranking } from "../pod-connections/ranking.ts";
+import type { Sweep, Watched } from "../sweep.ts";
+
+/** A stream that may keep bytes which its client, or its sandbox, has yet to take. */
 export interface WaitingStream {
   /** The namespace of the sandbox; empty: the response is the activator's own. */
   readonly namespace: string;
   /** The client's connection. */
   readonly connection: object;
+  /** Bytes that it keeps now. */
+  readonly waitingBytes: number;
+  /** A number that changes whenever something moves. */
+  readonly passedBytes: number;
   /** Ends the stream: its owner has most, it has stood still for longest there, and memory is short. */
   shed(): void;
 }
@@ -27,47 +36,65 @@ export interface WaitingLimits {
   readonly sparedMs?: number;
 }
 
-/** What waits on a stream at a time. `passed`: a number that changes whenever something moves. */
-interface Counted {
-  readonly bytes: number;
-  readonly passed: number;
-  /** Monotonic milliseconds. */
-  readonly nowMs: number;
-}
-
-interface Waiting {
-  readonly bytes: number;
-  readonly passed: number;
+/** What waited on one stream when it was last looked at. */
+class Waits {
+  readonly link = new Link<Waits>(this);
+  readonly stream: WaitingStream;
+  bytes = 0;
+  passed = 0;
   /** When something moved. */
-  readonly sinceMs: number;
+  sinceMs = 0;
+  /** Undefined: nothing waits. */
+  owner: OfConnection | undefined;
+
+  constructor(stream: WaitingStream) {
+    this.stream = stream;
+  }
 }
 
 /** The streams of one connection of a client, to one namespace. */
-interface OfConnection {
+class OfConnection {
+  readonly rank = new Rank<OfConnection>(this);
+  readonly namespace: OfNamespace;
   /** Those that have stood still for longest come first. */
-  readonly streams: Map<WaitingStream, Waiting>;
-  bytes: number;
+  readonly streams = new IdleList<Waits>();
+  bytes = 0;
+
+  constructor(namespace: OfNamespace) {
+    this.namespace = namespace;
+  }
 }
 
-interface OfNamespace {
-  readonly connections: Map<object, OfConnection>;
-  bytes: number;
+class OfNamespace {
+  readonly rank = new Rank<OfNamespace>(this);
+  readonly connections = new Map<object, OfConnection>();
+  readonly ranking = new Ranking<OfConnection>();
+  bytes = 0;
 }
 
 /**
  * Limits the memory of what waits on streams of HTTP/2 for a slow side. One connection of a client has a thousand streams, and each
- * keeps what its windows allow. Beyond the limit, the namespace with most loses a stream, of the connection with most: the one that has
- * stood still for longest, once that is long enough.
+ * keeps what its windows allow. Beyond the limit, a namespace that has most loses a stream, of a connection that has most there: the one
+ * that has stood still for longest, once that is long enough. "Has most": no other has twice as much.
+ *
+ * At each step of the sweep it looks once at each stream on which something may wait, and then sheds. Neither takes longer because there
+ * are many owners.
  */
-export class WaitingBudget {
+export class WaitingBudget implements Watched {
+  sweepIndex = -1;
   readonly #bytesMax: number;
   readonly #sparedMs: number;
   readonly #events: WaitingEvents;
+  readonly #sweep: Sweep;
+  /** Those on which something may wait. */
+  readonly #watched = new Map<WaitingStream, Waits>();
   readonly #namespaces = new Map<string, OfNamespace>();
+  readonly #ranking = new Ranking<OfNamespace>();
   #bytes = 0;
 
-  constructor(events: WaitingEvents, limits: WaitingLimits = {}) {
+  constructor(events: WaitingEvents, sweep: Sweep, limits: WaitingLimits = {}) {
     this.#events = events;
+    this.#sweep = sweep;
     this.#bytesMax = limits.bytesMax ?? waitingBytesMax;
     this.#sparedMs = limits.sparedMs ?? sparedMs;
   }
@@ -77,71 +104,83 @@ export class WaitingBudget {
     return this.#bytes;
   }
 
-  /**
-   * Sets what waits on a stream. Others, perhaps this one too, are shed until the rest fits.
-   */
-  keep(stream: WaitingStream, { bytes, passed, nowMs }: Counted): void {
-    if (bytes <= 0) return this.release(stream);
-    const ofNamespace = this.#ofNamespace(stream.namespace);
-    const ofConnection = connectionIn(ofNamespace, stream.connection);
-    const before = ofConnection.streams.get(stream);
-    if (before?.passed !== passed) ofConnection.streams.delete(stream);
-    const sinceMs = before?.passed === passed ? before.sinceMs : nowMs;
-    ofConnection.streams.set(stream, { bytes, passed, sinceMs });
-    this.#add(ofNamespace, ofConnection, bytes - (before?.bytes ?? 0));
+  /** Something may wait on this stream from now on. It is looked at until nothing does. */
+  watch(stream: WaitingStream): void {
+    if (this.#watched.has(stream)) return;
+    this.#watched.set(stream, new Waits(stream));
+    this.#sweep.add(this);
+  }
+
+  /** The stream has ended, or nothing waits on it. */
+  release(stream: WaitingStream): void {
+    const waits = this.#watched.get(stream);
+    if (!waits) return;
+    this.#watched.delete(stream);
+    this.#forget(waits);
+    if (this.#watched.size === 0) this.#sweep.remove(this);
+  }
+
+  check(nowMs: number): void {
+    for (const waits of this.#watched.values()) {
+      try {
+        this.#look(waits, nowMs);
+      } catch (error) {
+        reportUnexpected("http-front", error); // the others are still looked at
+      }
+    }
     this.#shedUntilRestFits(nowMs);
   }
 
-  release(stream: WaitingStream): void {
-    const ofNamespace = this.#namespaces.get(stream.namespace);
-    const ofConnection = ofNamespace?.connections.get(stream.connection);
-    const waiting = ofConnection?.streams.get(stream);
-    if (!ofNamespace || !ofConnection || !waiting) return;
-    ofConnection.streams.delete(stream);
-    this.#add(ofNamespace, ofConnection, -waiting.bytes);
-    if (ofConnection.streams.size === 0) ofNamespace.connections.delete(stream.connection);
-    if (ofNamespace.connections.size === 0) this.#namespaces.delete(stream.namespace);
+  #look(waits: Waits, nowMs: number): void {
+    const { stream } = waits;
+    const { waitingBytes, passedBytes } = stream;
+    if (waitingBytes <= 0) return this.release(stream);
+    const owner = waits.owner ?? this.#ownerOf(stream);
+    if (waits.owner !== owner || waits.passed !== passedBytes) {
+      owner.streams.join(waits.link);
+      waits.sinceMs = nowMs;
+    }
+    waits.owner = owner;
+    waits.passed = passedBytes;
+    this.#add(owner, waitingBytes - waits.bytes);
+    waits.bytes = waitingBytes;
   }
 
-  #add(ofNamespace: OfNamespace, ofConnection: OfConnection, difference: number): void {
-    ofConnection.bytes += difference;
-    ofNamespace.bytes += difference;
+  #forget(waits: Waits): void {
+    const { owner, stream } = waits;
+    if (!owner) return;
+    waits.link.leave();
+    this.#add(owner, -waits.bytes);
+    if (owner.streams.size === 0) owner.namespace.connections.delete(stream.connection);
+    if (owner.namespace.connections.size === 0) this.#namespaces.delete(stream.namespace);
+  }
+
+  #add(owner: OfConnection, difference: number): void {
+    const { namespace } = owner;
+    owner.bytes += difference;
+    namespace.ranking.move(owner.rank, owner.bytes);
+    namespace.bytes += difference;
+    this.#ranking.move(namespace.rank, namespace.bytes);
     this.#bytes += difference;
   }
 
-  #ofNamespace(namespace: string): OfNamespace {
-    const known = this.#namespaces.get(namespace);
-    if (known) return known;
-    const ofNamespace = { connections: new Map<object, OfConnection>(), bytes: 0 };
+  #ownerOf({ namespace, connection }: WaitingStream): OfConnection {
+    const ofNamespace = this.#namespaces.get(namespace) ?? new OfNamespace();
     this.#namespaces.set(namespace, ofNamespace);
-    return ofNamespace;
+    const owner = ofNamespace.connections.get(connection) ?? new OfConnection(ofNamespace);
+    ofNamespace.connections.set(connection, owner);
+    return owner;
   }
 
   #shedUntilRestFits(nowMs: number): void {
     while (this.#bytes > this.#bytesMax) {
-      const ofNamespace = withMost(this.#namespaces.values());
-      const ofConnection = ofNamespace && withMost(ofNamespace.connections.values());
-      const [first] = ofConnection?.streams ?? [];
-      if (!first) return;
-      const [stillest, { sinceMs }] = first;
-      if (this.#bytes <= hardFactor * this.#bytesMax && nowMs - sinceMs < this.#sparedMs) return;
-      this.release(stillest);
+      const stillest = this.#ranking.largest?.ranking.largest?.streams.next;
+      if (!stillest) return;
+      if (this.#bytes <= hardFactor * this.#bytesMax && nowMs - stillest.sinceMs < this.#sparedMs) return;
+      const { stream } = stillest;
+      this.release(stream);
       this.#events.stalledCut();
-      stillest.shed();
+      runGuarded("http-front", () => stream.shed());
     }
   }
-}
-
-function connectionIn({ connections }: OfNamespace, connection: object): OfConnection {
-  const known = connections.get(connection);
-  if (known) return known;
-  const ofConnection = { streams: new Map<WaitingStream, Waiting>(), bytes: 0 };
-  connections.set(connection, ofConnection);
-  return ofConnection;
-}
-
-function withMost<T extends { readonly bytes: number }>(owners: Iterable<T>): T | undefined {
-  let most: T | undefined;
-  for (const owner of owners) if (!most || owner.bytes > most.bytes) most = owner;
-  return most;
 }

@@ -120,7 +120,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const sessions = opened.use(new PodSessions(idleLimits(options.maxIdleUpstream), clock, sweep));
   const refusals: string[] = [];
   const limits = { bytesMax: options.waitingBytesMax, sparedMs: 0 };
-  const waiting = new WaitingBudget({ stalledCut: () => void refusals.push("STALLED") }, limits);
+  const waiting = new WaitingBudget({ stalledCut: () => void refusals.push("STALLED") }, sweep, limits);
   const withSessions = { ...wires, sessions, waiting };
   const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy(withSessions) };
   const webProxy = createWebProxy(withSessions);

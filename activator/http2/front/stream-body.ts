@@ -26,6 +26,8 @@ export interface StreamBodyOptions {
   readonly contentLength: number;
   /** Called for an error in the body, or one of ours while it is read. */
   readonly onSpoilt: (error: unknown) => void;
+  /** Called for each part of the body that is kept or passed on. */
+  readonly onArrival?: () => void;
 }
 
 /**
@@ -138,6 +140,7 @@ export class StreamBody implements KeptBody {
   #keepTrailers(fields: RawFields, bytes: number): void {
     this.#rawTrailers = fields;
     this.#trailerBytes = bytes;
+    this.#options?.onArrival?.();
     this.#onGrowth?.(bytes);
   }
 
@@ -160,6 +163,7 @@ export class StreamBody implements KeptBody {
     if (this.#sink === noSink) return;
     this.#length += bytes.length;
     this.#judgeLength();
+    this.#options?.onArrival?.();
     if (bytes.length >= joinedBytesMax) this.#flush();
     if (this.#sink?.wantsBody && this.#gathered.length === 0) {
       if (bytes.length >= joinedBytesMax) return this.#sink.bodyBytes(bytes);

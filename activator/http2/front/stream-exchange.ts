@@ -80,10 +80,10 @@ export class StreamExchange implements Incoming {
       stream,
       guarded("http-front", () => this.#proxy?.clientDrained(), reset),
     );
-    const { contentLength } = head.wire.facts;
     this.body = body;
     head.keptBody = body;
-    body.begin({ contentLength, onSpoilt: (error) => this.#spoil(error) });
+    const { contentLength } = head.wire.facts;
+    body.begin({ contentLength, onSpoilt: (error) => this.#spoil(error), onArrival: this.bytesArrived });
   }
 
   get left(): boolean {
@@ -103,16 +103,14 @@ export class StreamExchange implements Incoming {
     return this.#status === 0 && !this.stream.closed && !this.stream.destroyed;
   }
 
-  /** Whether the response was answered by the proxy of a sandbox. */
-  get isProxied(): boolean {
-    return this.#proxy !== undefined;
-  }
-
   /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
   proxiedBy(proxy: StreamListener): void {
     this.#proxy = proxy;
     this.#countWaiting(proxy.place.namespace);
   }
+
+  /** Bytes of the client or of the sandbox have arrived, and may have to wait for the other. */
+  readonly bytesArrived = (): void => this.#wait?.arrived();
 
   get waitingBytes(): number {
     return this.out.queuedBytes + this.body.keptBytes + (this.#proxy?.waitingBytes ?? 0);
@@ -131,6 +129,7 @@ export class StreamExchange implements Incoming {
   #countWaiting(namespace: string): void {
     const { session: connection, destroyed } = this.stream;
     if (connection && !destroyed) this.#wait ??= new StreamWait(this, { namespace, connection }, this.#host);
+    this.bytesArrived();
   }
 
   answer(response: Synthetic): void {

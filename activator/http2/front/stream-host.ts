@@ -1,4 +1,5 @@
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
+import type { Sweep } from "../../sweep.ts";
 import type { WaitHost } from "../stream-wait.ts";
 import type { StreamExchange } from "./stream-exchange.ts";
 
@@ -12,6 +13,7 @@ export interface Tunnel {
 
 /** The shared state of the streams of one front. */
 export interface StreamHost extends WaitHost {
+  readonly sweep: Sweep;
   readonly keepAliveTimeoutMs: number;
   /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
   readonly streamIdleMs: number;

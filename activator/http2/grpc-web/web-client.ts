@@ -60,6 +60,10 @@ export class WebClient implements CallClient, CallBodySink {
     this.#carrier.pourInto(this);
   }
 
+  bytesArrived(): void {
+    this.#carrier.bytesArrived();
+  }
+
   readOn(): void {
     this.#carrier.readOn();
   }

@@ -79,6 +79,10 @@ export class WebExchange implements CallClient, BodySink, WaitingSides {
     this.abort();
   }
 
+  bytesArrived(): void {
+    this.#wait?.arrived();
+  }
+
   pourInto(sink: CallBodySink): void {
     const { body, connection, head } = this.#exchange;
     this.#sink = sink;

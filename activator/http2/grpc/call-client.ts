@@ -28,6 +28,8 @@ export interface CallClient {
   proxiedBy(listener: StreamListener): void;
   /** Sends to the sink what was kept of the body, and all that comes later. */
   pourInto(sink: CallBodySink): void;
+  /** Bytes have arrived that the proxy keeps for a side that may be slow. */
+  bytesArrived(): void;
   /** Reads on if the sink takes more. */
   readOn(): void;
   /** The rest of the body is dropped. */

@@ -19,6 +19,7 @@ async function openResponse(stack: AsyncDisposableStack) {
     responseBytes(bytes) {
       received += bytes.toString();
     },
+    responseKept() {},
     responseArrived() {},
     responseEnded() {
       isEnded = true;

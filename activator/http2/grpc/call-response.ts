@@ -10,6 +10,8 @@ export interface ResponseSink {
   /** Whether it can take more now. */
   readonly wantsResponse: boolean;
   responseBytes(bytes: Buffer): void;
+  /** A part of the response is kept for now. */
+  responseKept(): void;
   /** The sandbox has sent all of the response, although the sink may still have to take a part. */
   responseArrived(): void;
   /** All of the response was taken. */
@@ -73,6 +75,7 @@ export class CallResponse {
       turn.atEnd(this.#endOfTurn);
     }
     this.#gathered.add(bytes);
+    this.#sink.responseKept();
     if (this.#gathered.length >= turnBytesMax) this.#flush();
   }
 

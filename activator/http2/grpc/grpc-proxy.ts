@@ -142,6 +142,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#moved += bytes.length;
     this.#asked(true);
     this.#out?.write(bytes);
+    this.#client.bytesArrived();
   }
 
   bodyEnded(): void {
@@ -170,6 +171,10 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   get wantsResponse(): boolean {
     return this.#phase === "done" || (this.#phase === "answering" && this.#client.takesMore);
+  }
+
+  responseKept(): void {
+    this.#client.bytesArrived();
   }
 
   responseBytes(bytes: Buffer): void {

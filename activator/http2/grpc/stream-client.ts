@@ -42,6 +42,10 @@ export class StreamClient implements CallClient {
     this.exchange.body.pourInto(sink);
   }
 
+  bytesArrived(): void {
+    this.exchange.bytesArrived();
+  }
+
   readOn(): void {
     this.exchange.body.readOn();
   }
@@ -69,6 +73,7 @@ export class StreamClient implements CallClient {
 
   write(bytes: Buffer): void {
     this.exchange.bytesOut += bytes.length;
+    this.exchange.bytesArrived();
     this.exchange.out.write(bytes);
   }
 

@@ -93,6 +93,7 @@ export class StreamRelay implements BodyParts {
     this.#dataLength = 0;
     if (data.length === 0 || this.#dropsBody) return undefined;
     this.#exchange.bytesOut += data.length;
+    this.#exchange.bytesArrived();
     return data;
   }
 }

@@ -179,6 +179,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     const before = this.#down.dataFrames;
     const sawData = this.#down.sawData(bytes, length);
     this.#exchange.bytesOut += length;
+    this.#exchange.bytesArrived();
     this.#exchange.out.writeCopy(bytes.subarray(0, length));
     if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.#endAgain()));
     if (!sawData || this.#closing) return;
