@@ -33,10 +33,10 @@ abstract class Shelf<T> {
 }
 
 /** The connections to one address of a Pod. */
-export class PodShelf<T> extends Shelf<T> {
+export class PodShelf<T, P extends PortShelf<T> = PortShelf<T>> extends Shelf<T> {
   /** Whether the Pod has lost the address: no connection is kept. */
   isLost = false;
-  readonly ports = new SmallMap<number, PortShelf<T>>();
+  readonly ports = new SmallMap<number, P>();
   readonly idle: IdleOfPod<T>;
 
   constructor(namespace: string, shares: IdleShares<T>, restingMax: number) {
@@ -48,14 +48,14 @@ export class PodShelf<T> extends Shelf<T> {
 /** The connections to one port of a Pod. */
 export class PortShelf<T> extends Shelf<T> {
   readonly place: Place;
-  readonly pod: PodShelf<T>;
+  readonly pod: Pick<PodShelf<T>, "idle" | "idleMax" | "isLost" | "used">;
   readonly idle = new IdleList<T>();
   /** Those of `idle` whose server stated its timeout. The others serve only safe methods. */
   readonly said = new IdleList<T>();
   /** When the next connection is closed, if a request is in progress until then. Monotonic milliseconds. */
   #roomDueMs = 0;
 
-  constructor(place: Place, pod: PodShelf<T>) {
+  constructor(place: Place, pod: PortShelf<T>["pod"]) {
     super(restingMax);
     this.place = placeOf(place);
     this.pod = pod;

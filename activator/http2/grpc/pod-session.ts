@@ -15,8 +15,6 @@ import { podSessionOptions } from "./pod-session-options.ts";
 
 /** The maximum number of calls on one connection, whatever the sandbox allows. More get another connection. */
 const callsMax = 100;
-/** The maximum number of calls that wait for the settings of one connection. More get another connection. */
-const waitingMax = 100;
 /** How long a connection without calls is kept, in milliseconds. */
 const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
@@ -24,13 +22,19 @@ const keepAliveProbeMs = 30_000;
 const extraFramesAtOnce = 2_000;
 const extraFramesPerStep = 200;
 /** How long a sandbox may take until its first frame, in milliseconds: a program that speaks another protocol may send none. */
-const settingsMs = 10_000;
+export const settingsMs = 10_000;
 
-/** The sessions of all Pods, as one of them sees them. */
+/** The sessions of a port, as one of them sees them. */
 export interface SessionOwner {
   now(): ClockReading;
+  /** Its number of calls has changed, or what the sandbox has said of it. */
+  changed(session: PodSession): void;
+  /** Whether calls wait until its sandbox takes some. */
+  isAwaited(session: PodSession): boolean;
   /** It has no call any more. */
   rested(session: PodSession): void;
+  /** It has no call. More of the others may be idle than needed. */
+  resting(nowMs: number): void;
   /** It takes no further call. */
   left(session: PodSession): void;
   /** Its connection is closed. */
@@ -43,6 +47,9 @@ export class PodSession implements Watched {
   readonly place: Place;
   readonly socket: WireSocket;
   readonly inPod = new Link<PodSession>(this);
+  readonly inPort = new Link<PodSession>(this);
+  /** It is counted among those that are not idle. */
+  isInUse = false;
   readonly #owner: SessionOwner;
   readonly #session: ClientHttp2Session;
   /** The native part of the session. */
@@ -61,10 +68,6 @@ export class PodSession implements Watched {
   #restedAt: ClockReading | undefined;
   /** Infinite once the sandbox has sent its settings. */
   #settledByMs: number;
-  /** Told once the settings have come that let calls begin, or will not come. */
-  readonly #waiting = new Set<() => void>();
-  /** Since when they wait although the settings have come, in monotonic milliseconds. */
-  #fullSinceMs = Number.POSITIVE_INFINITY;
 
   /** `socket`: a new connection, on which no byte was sent. */
   constructor(socket: WireSocket, place: Place, owner: SessionOwner) {
@@ -107,6 +110,11 @@ export class PodSession implements Watched {
     this.#session.on("close", leave);
   }
 
+  /** It takes no further call. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
   /** How many calls the sandbox takes at a time on this connection. Undefined: it has not said that yet. */
   get room(): number | undefined {
     if (this.#settledByMs !== Number.POSITIVE_INFINITY) return undefined;
@@ -123,20 +131,6 @@ export class PodSession implements Watched {
   }
 
   /**
-   * Calls the listener once, in a turn of its own, when the sandbox has said how many calls it takes, or the connection closes. If the
-   * sandbox has said that it takes none, when it has said something else, or after a time. Undefined: it takes some, or too many others
-   * wait for its settings. Disposing ends the wait.
-   */
-  whenSettled(listener: () => void): Disposable | undefined {
-    const { room } = this;
-    if (this.#isLeaving || (room ?? 0) > 0) return undefined;
-    if (room === undefined && this.#waiting.size >= waitingMax) return undefined;
-    if (room === 0) this.#fullSinceMs = Math.min(this.#fullSinceMs, this.#owner.now().ticksMs);
-    this.#waiting.add(listener);
-    return { [Symbol.dispose]: () => void this.#waiting.delete(listener) };
-  }
-
-  /**
    * Begins a call, with names and values in turn. Undefined: the connection has just ended. Call `headCounted` for the fields of its
    * response and its trailers, and `over` once its stream is closed.
    */
@@ -149,6 +143,7 @@ export class PodSession implements Watched {
     }
     this.#calls += 1;
     this.#restedAt = undefined;
+    this.#owner.changed(this);
     const keep = () => this.#nativeOf.set(stream, nativeHandle(stream));
     if (stream.pending) stream.once("ready", keep);
     else keep();
@@ -169,6 +164,7 @@ export class PodSession implements Watched {
     if (!hasEnded) freeLast(this.#native, native);
     detachStream(stream);
     this.#calls -= 1;
+    this.#owner.changed(this);
     this.unused();
   }
 
@@ -183,8 +179,8 @@ export class PodSession implements Watched {
   check(nowMs: number): void {
     this.#control.check();
     this.#share.check();
-    if (nowMs - this.#fullSinceMs >= settingsMs) this.#tellWaiting();
-    if (this.#waiting.size > 0 && this.room === 0) return; // what waits would open another connection
+    if (this.#owner.isAwaited(this)) return; // what waits would open another connection
+    if (this.#restedAt !== undefined) this.#owner.resting(nowMs);
     const isIdleTooLong = this.#restedAt !== undefined && nowMs - this.#restedAt.ticksMs >= idleMs;
     if (isIdleTooLong || nowMs >= this.#settledByMs) this.close();
   }
@@ -222,19 +218,8 @@ export class PodSession implements Watched {
 
   /** A sandbox may send its settings again. */
   #settled(): void {
-    const isFirst = this.#settledByMs !== Number.POSITIVE_INFINITY;
     this.#settledByMs = Number.POSITIVE_INFINITY;
-    if (isFirst || this.room !== 0) this.#tellWaiting();
-  }
-
-  /** One after the other, so that each sees what the ones before it have begun. */
-  #tellWaiting(): void {
-    this.#fullSinceMs = Number.POSITIVE_INFINITY;
-    for (const listener of this.#waiting) {
-      setImmediate(() => {
-        if (this.#waiting.delete(listener)) runGuarded("pod-connection", listener);
-      });
-    }
+    this.#owner.changed(this);
   }
 
   /** Takes no further call, and closes with the last. */
@@ -242,7 +227,6 @@ export class PodSession implements Watched {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
     this.#owner.left(this);
-    this.#tellWaiting();
     if (this.#calls === 0) this.close();
   }
 }

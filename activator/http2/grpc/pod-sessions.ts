@@ -1,39 +1,38 @@
-import { SetsByKey } from "../../../lib/data/sets-by-key.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type ClockReading, readClocks } from "../../../lib/time/clock-jumps.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { IdleLimits } from "../../pod-connections/idle-limits.ts";
-import { IdleOfPod, IdleShares } from "../../pod-connections/idle-shares.ts";
-import { addressKey, type Place, placeOf } from "../../pod-connections/place.ts";
+import { IdleShares } from "../../pod-connections/idle-shares.ts";
+import { ByAddress, type Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
-import { PodSession, type SessionOwner } from "./pod-session.ts";
+import { PodSession } from "./pod-session.ts";
+import { connectionsMax, type PodLimits, PodOfSessions, type PortHost, PortSessions } from "./port-sessions.ts";
 
 /**
- * The connections of HTTP/2 to Pods, by place. Idle ones have the limits of those of HTTP/1.1: beyond one, a
- * Pod that has most of them loses the one that has been idle longest.
+ * The connections of HTTP/2 to Pods, by place. Idle ones have the limits of those of HTTP/1.1: beyond one, the one is closed that has been
+ * idle longest, of the port or the Pod, and for limits that several share, of a Pod that has most.
  */
-export class PodSessions implements SessionOwner, Disposable {
-  readonly #limits: IdleLimits;
+export class PodSessions implements PortHost, Disposable {
+  readonly sweep: Sweep;
+  readonly #limits: IdleLimits & PodLimits;
   readonly #clock: Clock;
-  readonly #sweep: Sweep;
-  readonly #byPort = new SetsByKey<PodSession>();
-  /** All that are not closed. Undefined: it takes no further call. */
-  readonly #sessions = new Map<PodSession, Disposable | undefined>();
+  readonly #pods = new ByAddress<PodOfSessions>();
+  /** All that are not closed. */
+  readonly #sessions = new Set<PodSession>();
   /** A socket that has a session never gets a second one. */
   readonly #ofSocket = new WeakMap<WireSocket, PodSession>();
   readonly #idle = new IdleShares<PodSession>();
-  readonly #idleOf = new Map<string, IdleOfPod<PodSession>>();
 
-  constructor(limits: IdleLimits, clock: Clock, sweep: Sweep) {
-    this.#limits = limits;
+  constructor(limits: IdleLimits, clock: Clock, sweep: Sweep, connections = connectionsMax) {
+    this.#limits = { ...limits, connections };
     this.#clock = clock;
-    this.#sweep = sweep;
+    this.sweep = sweep;
   }
 
   /** The connection of a session that may take one more call; undefined: a new connection is needed. */
   socketFor(place: Place): WireSocket | undefined {
-    return this.#withRoom(place)?.socket;
+    return this.#portOf(place)?.withRoom()?.socket;
   }
 
   /**
@@ -68,24 +67,21 @@ export class PodSessions implements SessionOwner, Disposable {
     };
   }
 
-  /** Whether the sandbox has said that it takes no call at all. Each connection that it gets may cost it as much as a call. */
+  /** Whether a call has to wait: its sandbox takes none, or its Pod has as many connections as it may have, and none has room. */
   takesNone(place: Place): boolean {
-    const sessions = [...this.#byPort.of(keyOf(place))];
-    return sessions.some(({ room }) => room === 0) && !sessions.some(({ room = 0 }) => room > 0);
+    return this.#portOf(place)?.takesNone ?? this.#pods.get(place)?.isFull ?? false;
   }
 
   /**
-   * Calls the listener once when a sandbox has said how many calls its first connection takes. If it takes none, when that has changed, or
-   * after a time. Undefined: there is no such connection, or too many others wait.
+   * Calls the listener once, in a turn of its own, when a sandbox has said how many calls its first connection takes, or that is closed.
+   * While a call has to wait, when that has changed. In any case after a time. Undefined: there is no such connection, it takes some, or
+   * too many others wait. Disposing ends the wait.
    */
   whenSettled(place: Place, listener: () => void): Disposable | undefined {
-    const sessions = [...this.#byPort.of(keyOf(place))];
-    if (sessions.some(({ room = 0 }) => room > 0)) return undefined;
-    for (const session of sessions) {
-      const waits = session.whenSettled(listener);
-      if (waits) return waits;
-    }
-    return undefined;
+    const port = this.takesNone(place) ? this.#makePort(place) : this.#portOf(place);
+    const waits = port?.whenSettled(listener);
+    if (port && !waits) this.emptied(port);
+    return waits;
   }
 
   /** The number of connections, idle or not. */
@@ -97,41 +93,42 @@ export class PodSessions implements SessionOwner, Disposable {
     return readClocks(this.#clock);
   }
 
-  rested(session: PodSession): void {
-    const { place } = session;
-    const key = addressKey(place);
-    const ofPod = this.#idleOf.get(key) ?? new IdleOfPod(place.namespace, this.#idle);
-    this.#idleOf.set(key, ofPod);
-    ofPod.join(session.inPod);
+  rested(session: PodSession, port: PortSessions): void {
+    const nowMs = this.#clock.ticksMs();
+    const { ofPod } = port;
+    if (session.isInUse) port.end();
+    session.isInUse = false;
+    port.idle.join(session.inPort);
+    ofPod.idle.join(session.inPod);
     const { perPort, perNamespace, total } = this.#limits;
-    if (perPort <= 0) session.close();
-    const { namespace } = ofPod;
-    if (namespace && namespace.size > perNamespace) namespace.next?.close();
-    if (this.#idle.size > total) this.#idle.next?.close();
-  }
-
-  left(session: PodSession): void {
-    this.#sessions.get(session)?.[Symbol.dispose]();
-    if (this.#sessions.has(session)) this.#sessions.set(session, undefined);
-    this.#leavePod(session);
+    trim(port.idle, Math.min(perPort, port.idleMax(nowMs)));
+    trim(ofPod.idle, ofPod.idleMax(nowMs));
+    trim(ofPod.idle.namespace, perNamespace);
+    trim(this.#idle, total);
   }
 
   closed(session: PodSession): void {
-    this.left(session);
     this.#sessions.delete(session);
-    this.#sweep.remove(session);
+    this.sweep.remove(session);
+  }
+
+  emptied(port: PortSessions): void {
+    if (!port.isEmpty) return;
+    const { ofPod, place } = port;
+    if (ofPod.ports.get(place.port) === port) ofPod.ports.delete(place.port);
+    if (ofPod.ports.size === 0 && this.#pods.get(place) === ofPod) this.#pods.delete(place);
   }
 
   [Symbol.dispose](): void {
-    for (const session of [...this.#sessions.keys()]) session.close();
+    for (const session of [...this.#sessions]) session.close();
   }
 
   #knownFor({ target, socket }: Upstream): PodSession | undefined {
     const own = this.#ofSocket.get(socket);
-    const known = own ?? this.#withRoom(target);
+    const known = own ?? this.#portOf(target)?.withRoom();
     if (!known) return undefined;
     if (!own) socket.destroy(); // nothing was sent on it
-    this.#leavePod(known);
+    this.#use(known, this.#makePort(target));
     return known;
   }
 
@@ -140,31 +137,45 @@ export class PodSessions implements SessionOwner, Disposable {
     return socket.destroyed ? undefined : this.#open(socket, target);
   }
 
-  /** What one connection takes, the others to the same port are expected to take. */
-  #withRoom(place: Place): PodSession | undefined {
-    const now = this.now();
-    const sessions = [...this.#byPort.of(keyOf(place))];
-    const expected = sessions.find(({ room }) => room !== undefined)?.room;
-    for (const session of sessions) {
-      if (session.isStale(now)) session.close();
-      else if (session.hasRoom(expected)) return session;
-    }
-    return undefined;
-  }
-
   #open(socket: WireSocket, place: Place): PodSession {
-    const session = new PodSession(socket, placeOf(place), this);
-    this.#sessions.set(session, this.#byPort.add(keyOf(session.place), session));
+    const port = this.#makePort(place);
+    const session = new PodSession(socket, port.place, port);
+    this.#sessions.add(session);
     this.#ofSocket.set(socket, session);
-    this.#sweep.add(session);
+    this.sweep.add(session);
+    port.opened(session);
+    this.#use(session, port);
     return session;
   }
 
-  #leavePod({ inPod, place }: PodSession): void {
-    inPod.leave();
-    const key = addressKey(place);
-    if (this.#idleOf.get(key)?.size === 0) this.#idleOf.delete(key);
+  /** It is not idle from now on. */
+  #use(session: PodSession, port: PortSessions): void {
+    session.inPort.leave();
+    session.inPod.leave();
+    if (!session.isInUse) port.begin(this.#clock.ticksMs());
+    session.isInUse = true;
+  }
+
+  #portOf(place: Place): PortSessions | undefined {
+    return this.#pods.get(place)?.ports.get(place.port);
+  }
+
+  #makePort(place: Place): PortSessions {
+    const pod = this.#pods.get(place) ?? new PodOfSessions(place.namespace, this.#idle, this.#limits);
+    this.#pods.set(place, pod);
+    const port = pod.ports.get(place.port) ?? new PortSessions(place, pod, this);
+    pod.ports.set(place.port, port);
+    return port;
   }
 }
 
-const keyOf = (place: Place) => `${addressKey(place)} ${place.port}`;
+/** Idle connections that a limit is for, and which of them is closed beyond it. */
+interface Kept {
+  readonly size: number;
+  readonly next: PodSession | undefined;
+}
+
+/** One was added, so one is closed at most. */
+function trim(kept: Kept | undefined, max: number): void {
+  if (kept && kept.size > max) kept.next?.close();
+}
