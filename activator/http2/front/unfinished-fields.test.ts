@@ -90,6 +90,34 @@ describe("heads of HTTP/2 that are not finished", () => {
     expect(proxyPath.unfinishedHeads.shed).toBe(2);
   });
 
+  it("are counted once, until more of them arrives", async () => {
+    const clock = new FakeClock();
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port, { clock, headersTimeoutMs: 600_000 });
+    using client = await openFrameClient(proxyPath.port);
+    client.send(headersOf(1, post, flag.endHeaders));
+    await eventually(() => proxyPath.http2.active === 1);
+    const { unfinishedHeads } = proxyPath;
+    const counted = async () => {
+      await eventually(async () => {
+        await clock.advance(100);
+        return proxyPath.unfinishedBytes > 0;
+      });
+      await clock.advance(1_000);
+      const { begun } = unfinishedHeads;
+      await clock.advance(10_000);
+      expect(unfinishedHeads.begun).toBe(begun);
+      return proxyPath.unfinishedBytes;
+    };
+    const before = await counted();
+    client.send(trailers.subarray(0, 10_000)); // they are not finished
+    await eventually(async () => {
+      await clock.advance(100);
+      return proxyPath.unfinishedBytes > before + 10_000;
+    });
+    await counted();
+  });
+
   it("are forgotten when they are rejected, or when their clients leave", async () => {
     await using backend = await openStrictBackend(ok);
     await using proxyPath = await openProxyPath(backend.port);

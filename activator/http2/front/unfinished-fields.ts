@@ -50,6 +50,11 @@ export class UnfinishedFields implements UnfinishedHead {
   #readBefore = 0;
   #hasReported = false;
   #isPinged = false;
+  /**
+   * Set while what has arrived is counted and the client has yet to answer a PING: the number of its streams then. The count stays as it is
+   * until something arrives or a stream ends. Reading the state of a session costs as much as the rest of a check.
+   */
+  #countedWith: number | undefined;
 
   constructor(parts: UnfinishedFieldsParts) {
     this.#parts = parts;
@@ -58,28 +63,31 @@ export class UnfinishedFields implements UnfinishedHead {
   /** The client has sent a frame that ends no head. */
   reported(): void {
     this.#hasReported = true;
+    this.#countedWith = undefined;
   }
 
   headEnded(streamId: number): void {
     this.#lastEnded = Math.max(this.#lastEnded, streamId);
     this.#hasReported = true;
+    this.#countedWith = undefined;
   }
 
   /** Called from time to time. */
   check(): void {
-    const { session, socket } = this.#parts;
+    const { session, socket, streams } = this.#parts;
     const { bytesRead } = socket;
     const before = this.#readBefore;
     this.#readBefore = bytesRead;
     if (bytesRead <= this.#settledTo) return;
     if (session.destroyed) return this.release();
+    if (bytesRead === before && this.#countedWith === streams.size) return;
     const begun = session.state.lastProcStreamID ?? 0;
     const hasReported = this.#hasReported;
     this.#hasReported = false;
     if (begun > this.#lastEnded) {
       this.#count();
       this.#ping(begun);
-    } else if (!hasUploads(this.#parts.streams)) this.#settle(bytesRead);
+    } else if (!hasUploads(streams)) this.#settle(bytesRead);
     else if (hasReported) this.#settle(before);
     else {
       if (this.#isPinged) this.#count(); // honest clients have answered by now
@@ -96,12 +104,14 @@ export class UnfinishedFields implements UnfinishedHead {
   }
 
   #count(): void {
-    const { budget, socket, listBytesMax } = this.#parts;
+    const { budget, socket, streams, listBytesMax } = this.#parts;
+    if (this.#isPinged) this.#countedWith = streams.size;
     budget.keep(this, unfinishedMemory(socket.bytesRead - this.#settledTo, listBytesMax));
   }
 
   #settle(to: number): void {
     this.#settledTo = to;
+    this.#countedWith = undefined;
     this.release();
   }
 
