@@ -1,7 +1,6 @@
 import { keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/kinds/sandbox.ts";
 import { podNameAnnotation, traceContextAnnotation } from "../../api/rules/keys.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotFound, isRejected } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Notes } from "../../kube/notes/notes.ts";
@@ -123,9 +122,7 @@ export class SandboxReconciler {
     });
     const statusPutOffMs = this.#putOff(sandbox, status) ?? this.#errorTexts.deferMs(key, sandbox.status, status);
     const { isGone = false, unwritten } =
-      statusPutOffMs === undefined
-        ? await this.#write(sandbox, status, this.#writersFor(after).client, signal)
-        : { unwritten: [] };
+      statusPutOffMs === undefined ? await this.#write(sandbox, status, after, signal) : { unwritten: [] };
     // A status is reported in events and metrics when it is written; what this pass did, in any case.
     const isWritten = statusPutOffMs === undefined && unwritten.length === 0 && !isGone;
     this.#report({ ...after, sandbox }, isWritten ? status : (sandbox.status ?? {}), applied);
@@ -244,12 +241,12 @@ export class SandboxReconciler {
   async #write(
     sandbox: Stored<Sandbox>,
     status: SandboxStatus,
-    client: KubeClient,
+    seen: Observed,
     signal: AbortSignal,
   ): Promise<{ readonly isGone?: boolean; readonly unwritten: readonly unknown[] }> {
     const patch = statusPatch(sandbox.status, status);
     if (!patch) return { unwritten: [] };
-    const { sandboxes: store } = this.#options.writers;
+    const { client, sandboxes: store } = this.#writersFor(seen);
     try {
       const result = await patchStatus(sandbox, patch, { client, type: sandboxType, store, signal });
       return { isGone: result === "gone", unwritten: [] };

@@ -106,14 +106,12 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     policyGate: options.policyGate,
   });
   const kind = startKind({
-    name: "sandbox",
-    workers: options.workers,
+    ...{ name: "sandbox", workers: options.workers, objects: informers.sandboxes },
     mayWait: (key) => {
       const sandbox = writers.sandboxes.get(key);
       return sandbox !== undefined && isUnclaimedMember(sandbox);
     },
     isAwaited: (key) => isAwaited(writers.sandboxes.get(key)),
-    objects: informers.sandboxes,
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
