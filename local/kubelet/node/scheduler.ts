@@ -1,5 +1,6 @@
+import { setImmediate } from "node:timers/promises";
 import { type PersistentVolumeClaim, type Pod, podType } from "../../../api/kinds/core.ts";
-import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isOfAnotherObject } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
@@ -34,12 +35,18 @@ export interface SchedulerOptions {
 const checkAgainMs = 3_000;
 // A claim that was created before its Pod may be seen after it. This is not worth a report.
 const reportAfterMs = 100;
+/** The checks of all waiting Pods take so long of one turn of the event loop. */
+const turnMs = 10;
 
 /** Binds Pods to the node, or writes into their status why they do not fit. */
 export class Scheduler {
   readonly #options: SchedulerOptions;
   /** Pods without a node, by UID, with the reported reason. */
   readonly #waiting = new Map<string, SchedulingRefusal>();
+  /** Of the checks of all waiting Pods. */
+  #isChecking = false;
+  #isDue = false;
+  #isOver = false;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -65,12 +72,44 @@ export class Scheduler {
     this.#waiting.delete(podUid);
   }
 
-  /** Checks all waiting Pods again after a change. */
+  /** Checks all waiting Pods again after a change, in turns of the event loop: each check looks for programs on the disk. */
   checkAgain(): void {
-    for (const pod of this.#options.pods.list()) {
-      const isWaiting = this.#waiting.has(pod.metadata.uid) && !pod.metadata.deletionTimestamp;
+    this.#isDue = true;
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    runGuarded("kubelet", () => this.#checkWaiting());
+  }
+
+  async #checkWaiting(): Promise<void> {
+    while (this.#isDue && !this.#isOver) {
+      this.#isDue = false;
+      try {
+        await this.#checkEach();
+      } catch (error) {
+        reportUnexpected("kubelet", error);
+      }
+    }
+    this.#isChecking = false;
+  }
+
+  async #checkEach(): Promise<void> {
+    const { clock, pods } = this.#options;
+    let turnEndsMs = clock.ticksMs() + turnMs;
+    const all = pods.list();
+    for (const listed of all) {
       // One Pod that cannot be decided about must not keep the others waiting.
-      if (isWaiting) runGuarded("kubelet", () => this.consider(pod));
+      try {
+        if (clock.ticksMs() >= turnEndsMs) {
+          await setImmediate();
+          turnEndsMs = clock.ticksMs() + turnMs;
+        }
+        if (this.#isOver) return;
+        // It may have changed meanwhile.
+        const pod = pods.get(keyOf(listed));
+        if (pod && this.#waiting.has(pod.metadata.uid) && !pod.metadata.deletionTimestamp) this.consider(pod);
+      } catch (error) {
+        reportUnexpected("kubelet", error);
+      }
     }
   }
 
@@ -84,7 +123,11 @@ export class Scheduler {
     };
     const onFailure = (error: unknown) => void reportUnexpected("kubelet", error);
     const repetition = { clock, backoff, firstInMs: checkAgainMs, round, onFailure };
-    return startTask("the scheduler", (signal) => repeatUntilDone({ ...repetition, signal }));
+    return startTask("the scheduler", async (signal) => {
+      await repeatUntilDone({ ...repetition, signal }).finally(() => {
+        this.#isOver = true;
+      });
+    });
   }
 
   #refuse(pod: Stored<Pod>, refusal: SchedulingRefusal): void {
