@@ -27,10 +27,10 @@ it("the ready file tells of the run that has the data directory, and is gone wit
   writeFileSync(file, "of a killed run");
   const first = startIn(folder.path);
   const text = () => readFile(file, "utf8").catch(() => "");
-  await expect.poll(text, { timeout: 10_000 }).toContain("http");
+  await expect.poll(text, { timeout: 60_000 }).toContain("http");
   await expect(startIn(folder.path).ended).rejects.toThrow("uses it");
   expect(await text()).toContain("http");
   first.stop.abort();
   await first.ended;
   expect(existsSync(file)).toBe(false);
-});
+}, 90_000);

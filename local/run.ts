@@ -105,14 +105,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   await using proxy = startServiceProxy({ client, clock, log });
   using _ready = { [Symbol.dispose]: () => removeReadyFile(config) };
   const failed = firstFailure(api, kubelet, controller, activator, proxy);
-  const addresses: Addresses = {
-    api: api.url,
-    kubeconfig: join(data.path, "kubeconfig"),
-    activator: activator.proxyUrl,
-    metrics: `${activator.opsUrl}/metrics`,
-    ...(activator.byNamePort !== undefined && { byName: `${host}:${activator.byNamePort}` }),
-    domain,
-  };
+  const addresses = addressesOf(api, activator, data.path);
   const begin = async () => {
     await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
     writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
@@ -124,6 +117,17 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   const stopped = aborted(stop);
   await Promise.race([begin().then(() => stopped), stopped, failed]);
   say(`\n${describeStop(config.dataDir)}\n`);
+}
+
+function addressesOf(api: MemoryApiServer, activator: Activator, directory: string): Addresses {
+  return {
+    api: api.url,
+    kubeconfig: join(directory, "kubeconfig"),
+    activator: activator.proxyUrl,
+    metrics: `${activator.opsUrl}/metrics`,
+    ...(activator.byNamePort !== undefined && { byName: `${host}:${activator.byNamePort}` }),
+    domain,
+  };
 }
 
 function removeReadyFile({ readyFile }: LocalConfig): void {
