@@ -25,6 +25,29 @@ describe("a sweep", () => {
     expect(sweep.size).toBe(1);
   });
 
+  it("checks no entry before the time until which it rests", async () => {
+    const clock = new FakeClock();
+    using sweep = new Sweep(clock);
+    let checks = 0;
+    const resting = {
+      sweepIndex: -1,
+      restsUntilMs: clock.ticksMs() + 1_000,
+      check: () => {
+        checks += 1;
+      },
+    };
+    sweep.add(resting);
+    await clock.advance(900);
+    expect(checks).toBe(0);
+    await clock.advance(100);
+    expect(checks).toBe(1);
+    resting.restsUntilMs = Number.POSITIVE_INFINITY;
+    await clock.advance(60_000);
+    resting.restsUntilMs = 0;
+    await clock.advance(100);
+    expect(checks).toBe(2);
+  });
+
   it("runs no timer without entries", async () => {
     const clock = new FakeClock();
     using sweep = new Sweep(clock);

@@ -8,6 +8,8 @@ export interface Watched {
   /** Its position in the sweep, which sets it; -1 if it is in none. */
   sweepIndex: number;
   check(nowMs: number): void;
+  /** It need not be checked before this time, which it may change at any time; monotonic milliseconds. Absent: at each step. */
+  readonly restsUntilMs?: number;
   /** The place that it sends to, the same at all times. Absent: none. */
   readonly place?: PodAddress;
   /** The Pod is gone from there, has ended, or has another address: no further response may come. It may be called more than once. */
@@ -87,8 +89,10 @@ export class Sweep implements Disposable {
     this.#lost.forgetThose(this.#isBack);
     // Backwards: an entry that leaves during the sweep is replaced by one that was checked already.
     for (let index = this.#watched.length - 1; index >= 0; index -= 1) {
+      const watched = this.#watched[index];
+      if (!watched || (watched.restsUntilMs ?? 0) > nowMs) continue;
       try {
-        this.#watched[index]?.check(nowMs);
+        watched.check(nowMs);
       } catch (error) {
         reportUnexpected("socket", error); // the others are still checked
       }

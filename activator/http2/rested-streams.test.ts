@@ -1,12 +1,14 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { startHttp2Sandbox } from "../../test/support/grpc/http2-sandbox.ts";
 import { messageFrame } from "../../test/support/grpc/web-frames.ts";
-import { openHttp2Client } from "../../test/support/http2-client.ts";
+import { answerOf, openHttp2Client } from "../../test/support/http2-client.ts";
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../../test/support/proxy-path.ts";
 import { webSocketProofFor } from "../../test/support/sockets/web-socket-proof.ts";
+import { StreamWriter } from "./front/stream-writer.ts";
 
 const body = Buffer.alloc(60_000, "x");
 const message = messageFrame(body.toString());
@@ -16,11 +18,11 @@ const asksForWebSocket = { ":method": "CONNECT", ":protocol": "websocket", ":sch
 const noWindow = { settings: { initialWindowSize: 0 } };
 
 /** The budget looks at no stream once nothing waits, and at this one again once something does. */
-async function countsAgain(path: ProxyPath, send: () => void): Promise<void> {
+async function countsAgain(path: ProxyPath, send: () => void, least = body.length): Promise<void> {
   await eventually(() => path.waiting.sweepIndex === -1);
   expect(path.waiting.bytes).toBe(0);
   send();
-  await eventually(() => path.waiting.bytes >= body.length);
+  await eventually(() => path.waiting.bytes >= least);
 }
 
 describe("what waits on a stream that has rested is counted", () => {
@@ -49,7 +51,7 @@ describe("what waits on a stream that has rested is counted", () => {
     using client = openHttp2Client(path.port, { maxSessionMemory: 1_000 });
     const stream = client.open({ ":method": "POST" });
     await eventually(() => sockets.length === 1);
-    await countsAgain(path, () => stream.write(Buffer.alloc(20_000_000)));
+    await countsAgain(path, () => stream.write(Buffer.alloc(20_000_000)), 1); // the kernel takes most of it
   });
 
   it("within the response to a call of gRPC", async () => {
@@ -87,4 +89,26 @@ describe("what waits on a stream that has rested is counted", () => {
     await countsAgain(path, () => socket.write(message));
     socket.destroy();
   });
+});
+
+it("a call of gRPC in which nothing moves is looked at less and less, and ends at its limit", async () => {
+  const clock = new FakeClock();
+  let begun = 0;
+  await using sandbox = await startHttp2Sandbox(() => (begun += 1));
+  await using path = await openProxyPath(sandbox.port, { clock, streamIdleMs: 600_000 });
+  using client = openHttp2Client(path.port);
+  const answered = answerOf(client.open(grpc));
+  await eventually(() => begun === 1);
+  await clock.advance(1_000);
+  const looks = vi.spyOn(StreamWriter.prototype, "queuedBytes", "get");
+  try {
+    await clock.advance(590_000);
+    expect(looks.mock.calls.length).toBeLessThan(100);
+    expect(path.http2.active).toBe(1);
+    await clock.advance(10_000);
+    await answered;
+    expect(path.refusals).toEqual(["ResponseLost"]);
+  } finally {
+    looks.mockRestore();
+  }
 });

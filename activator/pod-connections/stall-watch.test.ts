@@ -22,6 +22,38 @@ describe("an exchange", () => {
   });
 });
 
+describe("an exchange that is looked at when the watch says so", () => {
+  /** The times of all looks in steps of 100 ms, until it has stalled. */
+  function looks(watch: StallWatch, progressAt: (nowMs: number) => number): number[] {
+    const times: number[] = [];
+    for (let [nowMs, nextMs] = [100, 0]; ; nowMs += 100) {
+      if (nowMs < nextMs) continue;
+      times.push(nowMs);
+      if (watch.isStalled(progressAt(nowMs), nowMs)) return times;
+      nextMs = watch.nextLookMs(nowMs);
+    }
+  }
+
+  it("stalls after its limit exactly, after few looks", () => {
+    const times = looks(given(3_600_000), () => 0);
+    expect(times.at(-1)).toBe(3_600_000);
+    expect(times.length).toBeLessThan(100);
+  });
+
+  it("stalls at most an eighth later after a pause", () => {
+    const times = looks(given(3_600_000), (nowMs) => (nowMs < 1_800_000 ? 0 : 1));
+    expect(times.at(-1)).toBeGreaterThanOrEqual(1_800_000 + 3_600_000);
+    expect(times.at(-1)).toBeLessThanOrEqual(1_800_000 * 1.125 + 3_600_000 + 100);
+  });
+
+  it("has no next look without a limit, until its Pod is gone", () => {
+    const watch = given(0);
+    expect(watch.nextLookMs(100)).toBe(Number.POSITIVE_INFINITY);
+    watch.podGone(200);
+    expect(watch.nextLookMs(200)).toBe(200);
+  });
+});
+
 describe("an exchange with a Pod that is gone", () => {
   it.each([0, 60_000])("stalls after 5 s without a byte, though its limit is set to %s ms later", (limitMs) => {
     const watch = given(0);

@@ -3,6 +3,9 @@ const gonePodStallMs = 5_000;
 /** It is cut after this long in any case, in milliseconds: a Pod whose object was force-deleted may still run. */
 const gonePodLimitMs = 30_000;
 
+/** A watch that looks at what has stood still rests for this part of that time: it may see later by as much that something moved. */
+const restShare = 8;
+
 /** Detects a stall by comparing a progress counter from time to time. */
 export class StallWatch {
   #limitMs = 0;
@@ -30,6 +33,13 @@ export class StallWatch {
     const isLong = limitMs <= 0 || limitMs > gonePodStallMs;
     this.#limitMs = this.#isPodGone && isLong ? gonePodStallMs : limitMs;
     this.#movedMs = nowMs;
+  }
+
+  /** After a look: when the next one is due. */
+  nextLookMs(nowMs: number): number {
+    if (this.#limitMs <= 0) return this.#endMs;
+    const lookMs = nowMs + (nowMs - this.#movedMs) / restShare;
+    return Math.min(lookMs, this.#movedMs + this.#limitMs, this.#endMs);
   }
 
   /** Whether the progress has not changed for longer than the limit. */

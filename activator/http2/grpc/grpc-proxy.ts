@@ -30,6 +30,7 @@ type Phase = "sending" | "answering" | "done";
 
 export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Watched {
   sweepIndex = -1;
+  restsUntilMs = 0;
   readonly #client: CallClient;
   readonly #upstream: Upstream;
   readonly #how: ProxyRequestOptions;
@@ -240,6 +241,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   podGone(nowMs: number): void {
     if (!this.#response?.hasEnded) this.#stall.podGone(nowMs);
+    this.restsUntilMs = 0;
   }
 
   check(nowMs: number): void {
@@ -247,6 +249,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const progress = this.#moved - this.#client.queuedBytes;
     if (this.#stall.isStalled(progress, nowMs)) this.#fail(this.#error("ResponseLost"));
     else if (nowMs >= this.#deadlineMs || nowMs >= this.#endMs) this.#fail(this.#error("SandboxSlow"));
+    else this.restsUntilMs = Math.min(this.#stall.nextLookMs(nowMs), this.#deadlineMs, this.#endMs);
   }
 
   /** While the client may send more, the call is an open connection. Most calls end before the first check. */
