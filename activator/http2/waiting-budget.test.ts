@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { iterationSteps } from "../../test/support/iteration-steps.ts";
+import { iterationSteps } from "../../test/support/fakes/iteration-steps.ts";
 import { Sweep } from "../sweep.ts";
 import { WaitingBudget, type WaitingStream } from "./waiting-budget.ts";
 

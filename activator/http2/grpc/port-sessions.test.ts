@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
 import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { iterationSteps } from "../../../test/support/fakes/iteration-steps.ts";
 import { beginCalls, callFields, openFrameSandbox } from "../../../test/support/grpc/frame-sandbox.ts";
 import { startHttp2Sandbox } from "../../../test/support/grpc/http2-sandbox.ts";
 import { flag, headersOf, openFrameClient, settingsOf } from "../../../test/support/http2-frames.ts";
-import { iterationSteps } from "../../../test/support/iteration-steps.ts";
 import { openProxyPath } from "../../../test/support/proxy-path.ts";
 import { dial } from "../../connect/dial.ts";
 import { idleLimits } from "../../pod-connections/idle-limits.ts";
