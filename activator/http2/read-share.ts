@@ -164,6 +164,13 @@ export class ReadShare {
     turn.atEnd(() => this.#stopSuspect());
   }
 
+  /** Reads on although Node may have stopped, so that the end of the other side is seen. */
+  readAnyway(): void {
+    if (this.#isStopped || this.#isHeld) return; // it is read on in its turn
+    const handle = readHandle(this.#socket);
+    if (handle?.writeQueueSize === 0) handle.readStart();
+  }
+
   /** The connection is closed. */
   close(): void {
     rested.remove(this);

@@ -3,7 +3,7 @@ import type { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { FrontEvents } from "../http1/front/connection-host.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { Http2Events } from "../http2/front/http2-front.ts";
-import { offences } from "../http2/front/session-host.ts";
+import { offences } from "../http2/offences.ts";
 import type { WaitingEvents } from "../http2/waiting-budget.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 

@@ -2,7 +2,6 @@ import { constants, performServerHandshake, type ServerHttp2Session, type Server
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
-import { toResponse } from "../../failures/error-response.ts";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { YieldedConnection } from "../../front.ts";
 import type { ClientOrigin } from "../../socket/client-origin.ts";
@@ -12,14 +11,15 @@ import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
 import { detachStream } from "../detach-stream.ts";
+import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
+import { type Offence, offenceOf } from "../offences.ts";
 import { ReadShare } from "../read-share.ts";
-import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields, textLength } from "./field-lines.ts";
 import { dropOrigin, freeLast, nativeHandle } from "./native-handles.ts";
-import { respondAsIs } from "./respond-as-is.ts";
-import type { Offence, SessionHost } from "./session-host.ts";
+import { refuseStream } from "./refuse-stream.ts";
+import type { SessionHost } from "./session-host.ts";
 import { StreamBody } from "./stream-body.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { StreamTurns } from "./stream-turns.ts";
@@ -118,6 +118,11 @@ export class ClientSession implements Watched {
     );
     const counted = guarded("http-front", () => this.#countControlFrame(), cut);
     this.#control.watch(session, counted);
+    // Node closes the session too, and says so in a GOAWAY of ours.
+    session.on(
+      "goaway",
+      guarded("http-front", () => this.leave(), cut),
+    );
     // Node takes what was read before in the next tick, and needs the session until then.
     if (this.#host.leaving) setImmediate(() => runGuarded("http-front", () => this.leave()));
   }
@@ -170,20 +175,9 @@ export class ClientSession implements Watched {
       if (!(error instanceof ActivatorError)) throw error;
       this.#host.refused(error);
       body.discard();
-      this.#refuse(stream, error, fieldValue(fields, ":method") === "HEAD");
+      refuseStream(stream, error, { host: this.#host, isHead: fieldValue(fields, ":method") === "HEAD" });
       return undefined;
     }
-  }
-
-  /** Answers a stream without a readable request. */
-  #refuse(stream: ServerHttp2Stream, error: ActivatorError, isHead: boolean): void {
-    const { status, headers, body } = toResponse(error);
-    const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
-    respondAsIs(stream, [":status", String(status), ...fields], { endStream: isHead });
-    if (!isHead) stream.end(body);
-    const tail = new AnswerTail(stream, this.#host, { isOwn: true });
-    tail.watch();
-    tail.closeOnceEnded();
   }
 
   #streamClosed(stream: ServerHttp2Stream): void {
@@ -197,9 +191,17 @@ export class ClientSession implements Watched {
     this.#control.check();
     this.#fields?.check();
     this.#share.check();
-    if (this.#streams.size > 0 || nowMs < this.#dueMs) return;
+    if (this.#streams.size > 0) return this.#checkStreams();
+    if (nowMs < this.#dueMs) return;
     if (this.#closing || !this.#settled) this.cut();
     else this.leave();
+  }
+
+  #checkStreams(): void {
+    const session = this.#session;
+    if (!session || !(this.#announced || this.#closing) || !hasGivenUp(session, this.#streams, this.#share)) return;
+    this.#offended("protocol");
+    this.#end(constants.NGHTTP2_PROTOCOL_ERROR);
   }
 
   /**
@@ -288,11 +290,4 @@ export class ClientSession implements Watched {
     this.#settle();
     this.#host.closed(this);
   }
-}
-
-/** Undefined: the client is gone, or has itself ended the connection for an error. */
-function offenceOf(error: Error): Offence | undefined {
-  const code = "code" in error ? String(error.code) : "";
-  if (!code.startsWith("ERR_HTTP2_") || code === "ERR_HTTP2_SESSION_ERROR") return undefined;
-  return /FLOOD|TOO_MANY|CALM/i.test(`${code} ${error.message}`) ? "flood" : "protocol";
 }

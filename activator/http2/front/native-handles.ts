@@ -8,6 +8,13 @@ export function nativeHandle(owner: object): object | undefined {
   return typeof handle === "object" && handle !== null ? handle : undefined;
 }
 
+/** Whether nghttp2 still reads or writes on a session. Undefined: another Node, or destroyed. */
+export function hasPendingFrames(session: object): boolean | undefined {
+  const handle = nativeHandle(session);
+  if (!handle || !("hasPendingData" in handle) || typeof handle.hasPendingData !== "function") return undefined;
+  return handle.hasPendingData() === true;
+}
+
 /** Keeps the native part of each session until those of its streams are freed. The callback has nothing to do. */
 const sessionsOfStreams = new FinalizationRegistry<object>(() => {});
 

@@ -1,12 +1,9 @@
 import type { ServerOptions } from "node:http2";
 import type { HeadBudget } from "../../http1/front/head-budget.ts";
+import type { Offence } from "../offences.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { RequestReader } from "./request-reader.ts";
 import type { StreamHost } from "./stream-host.ts";
-
-/** Why a connection was closed: too many frames that cost more than they bring, or frames that the protocol forbids. */
-export const offences = ["flood", "protocol"] as const;
-export type Offence = (typeof offences)[number];
 
 /** The shared state of the connections of one front. */
 export interface SessionHost extends StreamHost {

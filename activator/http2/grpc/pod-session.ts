@@ -9,6 +9,7 @@ import { ControlFrames } from "../control-frames.ts";
 import { detachStream } from "../detach-stream.ts";
 import { textLength } from "../front/field-lines.ts";
 import { freeLast, nativeHandle } from "../front/native-handles.ts";
+import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
@@ -179,6 +180,7 @@ export class PodSession implements Watched {
   check(nowMs: number): void {
     this.#control.check();
     this.#share.check();
+    if (this.#isLeaving && hasGivenUp(this.#session, this.#nativeOf.keys(), this.#share)) return this.close();
     if (this.#owner.isAwaited(this)) return; // what waits would open another connection
     if (this.#restedAt !== undefined) this.#owner.resting(nowMs);
     const isIdleTooLong = this.#restedAt !== undefined && nowMs - this.#restedAt.ticksMs >= idleMs;
