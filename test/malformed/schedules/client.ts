@@ -14,6 +14,7 @@ import {
   settingsOf,
   uint32,
 } from "../../support/http2-frames.ts";
+import { forbiddenFrames, goawayOf } from "../forbidden-frames.ts";
 
 const widest = 2 ** 31 - 1;
 const firstWindow = 65_535;
@@ -147,6 +148,15 @@ export class FuzzedClient {
     ]);
     this.#write(bytes);
     return name;
+  }
+
+  /** A GOAWAY, and perhaps frames for which a connection must end. */
+  leave(): string {
+    const random = this.#random;
+    const [name, bytes] = random.pick(Object.entries(forbiddenFrames));
+    const order = random.pick<readonly Buffer[]>([[goawayOf(0)], [goawayOf(0), bytes], [goawayOf(0), bytes], [bytes]]);
+    this.#write(...order);
+    return `goaway and ${name}: ${order.length} frames`;
   }
 
   pause(): string {

@@ -21,6 +21,11 @@ const passSeconds = 4_000;
 const restMs = 8_000;
 const batchMs = 60_000;
 
+/** How much time of the clock, and real time, the end of a connection may take to be seen. */
+const stepMs = 100;
+const leaveSteps = 80;
+const leaveRealMs = 2_000;
+
 /** Keeps what is about to be done. */
 export type Note = (operation: string) => void;
 
@@ -31,6 +36,8 @@ interface Bed {
   readonly clock: FakeClock;
   /** Sockets of clients of HTTP/2, at the front. */
   readonly accepted: YieldedConnection["socket"][];
+  /** Sockets of clients. */
+  readonly clients: Set<Socket>;
   readonly note: Note;
   /** Lets time pass, unless it is passing. */
   pass(ms: number): Promise<void>;
@@ -75,6 +82,7 @@ async function run(seed: number, schedules: number, note: Note): Promise<void> {
       await path[Symbol.asyncDispose]();
       await all;
     } else await ask(bed);
+    if (!isCutShort) await leave(bed, sandbox, random.once(2));
     note("come to rest");
     await rest(bed, sandbox);
   }
@@ -103,7 +111,7 @@ async function openBed(sandbox: Backend, secret: boolean, note: Note): Promise<B
     });
     await passing;
   };
-  return { path, secret, clock, accepted, note, pass };
+  return { path, secret, clock, accepted, clients: new Set(), note, pass };
 }
 
 /** One client from its connection to its end. */
@@ -112,6 +120,8 @@ async function runSchedule(bed: Bed, number: number, random: Random): Promise<vo
   const isWebCall = random.once(10);
   const { port } = bed.path;
   const socket = bed.secret ? await dialledTls(port, isWebCall ? "http/1.1" : "h2") : await dialled(port);
+  bed.clients.add(socket);
+  socket.once("close", () => bed.clients.delete(socket));
   socket.on("end", () => random.once(2) && socket.end());
   if (isWebCall) {
     note("call of gRPC-Web over HTTP/1.1");
@@ -162,6 +172,7 @@ async function step(bed: Bed, client: FuzzedClient, random: Random): Promise<str
     () => client.windowUpdate(),
     () => client.settings(),
     () => client.control(),
+    () => client.leave(),
     () => client.pause(),
     () => client.resume(),
     () => ours(bed, client.socket, random),
@@ -255,6 +266,28 @@ async function ask({ path, secret, note }: Bed): Promise<void> {
   using client = openHttp2Client(origin);
   const { status, body } = await client.ask({ ":path": "/plain", ":authority": "nova.test" });
   if (status !== 200 || body !== plainBody) throw new Error(`a plain request got ${status} ${body}`);
+}
+
+/** One side goes, perhaps after the other. Its connections end at once, and no limit is needed. */
+async function leave({ path, clients, clock, note }: Bed, sandbox: Backend, isSandboxFirst: boolean): Promise<void> {
+  const passUntil = async (isSo: () => boolean, otherwise: string) => {
+    for (let steps = 0; !isSo() && steps < leaveSteps; steps += 1) {
+      await clock.advance(stepMs);
+      await systemClock.sleep(leaveRealMs / leaveSteps);
+    }
+    if (!isSo()) throw new Error(otherwise);
+  };
+  if (isSandboxFirst) {
+    note("the sandbox goes");
+    await sandbox[Symbol.asyncDispose]();
+    await passUntil(() => path.sessions === 0, "connections of HTTP/2 to a sandbox that is gone are left");
+  }
+  note("all clients go");
+  for (const client of clients) client.destroy();
+  await passUntil(
+    () => path.http2.active + path.connections.open === 0,
+    "connections of clients that are gone are left",
+  );
 }
 
 /** Lets the limits of the path pass, until it holds nothing. */

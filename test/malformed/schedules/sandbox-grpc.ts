@@ -13,6 +13,7 @@ import {
   takeFrame,
   uint32,
 } from "../../support/http2-frames.ts";
+import { forbiddenFrames } from "../forbidden-frames.ts";
 
 const window = 65_535;
 const dataBytes = 16_384;
@@ -22,6 +23,7 @@ const head = [
   ["content-type", "application/grpc"],
 ] as const;
 const pings = Array.from({ length: 20 }, () => frameOf({ type: frame.ping }, Buffer.alloc(8)));
+const forbidden = Object.values(forbiddenFrames);
 const trailers = [["grpc-status", "0"]] as const;
 
 /** One connection of a sandbox that speaks gRPC, and answers calls as the sequence says. */
@@ -94,6 +96,8 @@ export class GrpcConnection {
       () => void this.#inTurns([begin, byte, this.#goaway(stream), byte, end]),
       () => this.#write(begin, byte, end, this.#goaway(stream), ...pings, byte),
       () => void this.#inTurns([begin, byte, end, ...pings, Buffer.concat([this.#goaway(stream), ...pings])]),
+      () => void this.#inTurns([begin, byte, this.#goaway(stream), random.pick(forbidden)]),
+      () => void this.#inTurns([this.#goaway(2 ** 31 - 1), random.pick(forbidden)]),
       () => this.#close(),
       () => void this.#inTurns([begin, byte]).then(() => this.#close()),
       () => this.#write(frameOf({ type: frame.headers, stream }, blockOf(head))),
