@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { openHttp2Client } from "../../../test/support/http2-client.ts";
 import { openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
-import { dropOrigin, nativeHandle } from "./native-handles.ts";
+import { dropOrigin, hasPendingFrames, nativeHandle } from "./native-handles.ts";
 
 const run = promisify(execFile);
 
@@ -34,6 +34,18 @@ describe("the native part of HTTP/2", () => {
     await once(stream, "ready");
     expect(nativeHandle(stream)).toBeTypeOf("object");
     expect(nativeHandle(client.session)).not.toBe(nativeHandle(stream));
+  });
+
+  it("tells what a session wants, and nothing of one that is closed or of another Node", async () => {
+    const session = performServerHandshake(new Duplex({ read() {}, write: (_bytes, _encoding, done) => done() }));
+    expect(hasPendingFrames(session)).toBe(true);
+    session.destroy();
+    await once(session, "close");
+    expect(hasPendingFrames(session)).toBeUndefined();
+    const other = performServerHandshake(new Duplex({ read() {}, write: (_bytes, _encoding, done) => done() }));
+    Object.defineProperty(nativeHandle(other), "hasPendingData", { value: undefined });
+    expect(hasPendingFrames(other)).toBeUndefined();
+    other.destroy();
   });
 
   it("keeps no text of the client once it was told to drop it", async () => {
