@@ -111,7 +111,7 @@ export interface CallPlan {
   /** The code of a reset of the program. */
   readonly resetCode: number;
   /** What becomes of the connection of the program when the call begins. */
-  readonly connection: "keep" | "goaway" | "reset";
+  readonly connection: "keep" | "goaway" | "reset" | "offence";
   /** The client calls it by gRPC-Web. */
   readonly web?: WebPlan;
 }
@@ -179,9 +179,14 @@ export interface Http2Session {
   readonly link: FrameOptions;
   /** How the socket is read: what is not read fills the buffers of the kernel. */
   readonly reading: Pace;
-  /** The number of bytes of the connection after which the client ends it in the middle, by a reset or by an end. */
+  /**
+   * The number of bytes of the connection after which the client ends it in the middle: by a reset, by an end, or by a GOAWAY and a frame
+   * for which the activator must end it.
+   */
   readonly endAt?: number;
-  readonly endsBy: "reset" | "end";
+  readonly endsBy: "reset" | "end" | "offence";
+  /** The name of that frame. */
+  readonly offence: string;
   readonly streams: readonly StreamPlan[];
 }
 

@@ -1,3 +1,4 @@
+import { forbiddenFrames } from "../../malformed/forbidden-frames.ts";
 import { ByteCheck, downStream, upStream } from "../bytes.ts";
 import type { Seen } from "../client-http.ts";
 import { closed, pour, readAtPace } from "../link.ts";
@@ -93,11 +94,12 @@ class Http2Client {
   /** Ends the connection after the planned number of bytes. */
   #count(bytes: number): void {
     this.#moved += bytes;
-    const { endAt, endsBy } = this.#session;
+    const { endAt, endsBy, offence } = this.#session;
     const { socket, cut } = this.#connection;
     if (endAt === undefined || this.#moved < endAt || this.seen.cut) return;
     this.seen.cut = true;
     if (endsBy === "reset") cut();
+    else if (endsBy === "offence") this.#frames.offend(forbiddenFrames[offence] ?? Buffer.alloc(0));
     else socket.end();
   }
 }

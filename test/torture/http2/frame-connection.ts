@@ -79,6 +79,12 @@ export class FrameConnection implements StreamOwner {
     this.#send(frameOf({ type: frame.goaway }, Buffer.concat([uint32(Math.max(0, last)), uint32(0)])));
   }
 
+  /** Announces the end, and sends a frame for which the other side must end the connection at once. */
+  offend(forbidden: Buffer): void {
+    this.announceEnd();
+    this.#send(forbidden);
+  }
+
   // What its streams send.
 
   room({ sendWindow }: FrameStream): number {

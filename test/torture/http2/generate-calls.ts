@@ -50,6 +50,9 @@ const shapes: readonly Shape[] = [
   ["sent", "sent", "atOnce"],
 ];
 
+/** What may become of the connection of a program, beside that it stays. */
+const leavings = ["goaway", "goaway", "reset", "offence"] as const;
+
 interface CallOptions {
   readonly isShort: boolean;
   readonly chosen: ReadonlySet<Kind>;
@@ -75,7 +78,7 @@ function callOf(draw: Draw, id: number, { isShort, chosen, shapes }: CallOptions
     ...{ answers, isHeadAlone, delayMs: draw.chance(15) ? draw.between(1, 200) : 0 },
     status: draw.chance(70) ? 0 : draw.between(1, 16),
     resetCode: draw.random.oneOf([0, 2, 7, 8, 11]),
-    connection: isRude && draw.chance(6) ? draw.random.oneOf(["goaway", "goaway", "reset"] as const) : "keep",
+    connection: isRude && draw.chance(8) ? draw.random.oneOf(leavings) : "keep",
     ...(draw.chance(12) && { deadlineMs: draw.between(50, 3_000) }),
   };
   return { ...common(id, sandbox), client, pod, call, frames: framesOf(draw, { client, pod }) };

@@ -1,3 +1,4 @@
+import { forbiddenFrames } from "../../malformed/forbidden-frames.ts";
 import { crowded, type ExchangeGenerator } from "../generate-exchange.ts";
 import { atOnce } from "../link.ts";
 import type { Draw, ExchangePlan, Http2Session, Kind, StreamPlan } from "../plan.ts";
@@ -14,8 +15,9 @@ export function http2Session(draw: Draw, exchanges: ExchangeGenerator, chosen: R
     depth: plans.length > 40 || draw.chance(40) ? plans.length : draw.between(1, 8),
     link: linkOf(draw, sumOf(plans.map(({ answer }) => answer.bytes))),
     reading: draw.chance(60) ? atOnce : draw.pace(bytes),
-    ...(draw.chance(10) && { endAt: draw.between(0, bytes + 500) }),
-    endsBy: draw.random.oneOf(["reset", "end"]),
+    ...(draw.chance(15) && { endAt: draw.between(0, bytes + 500) }),
+    endsBy: draw.random.oneOf(["reset", "end", "offence"]),
+    offence: draw.random.oneOf(Object.keys(forbiddenFrames)),
     streams: plans.map((exchange) => streamOf(draw, exchange)),
   };
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { forbiddenFrames } from "../../malformed/forbidden-frames.ts";
 import type { Account, Ledger } from "../ledger.ts";
 import { readAtPace, reset } from "../link.ts";
 import type { CallPlan, TalkPlan } from "../plan.ts";
@@ -11,6 +12,7 @@ import { FrameConnection } from "./frame-connection.ts";
 import type { FrameStream } from "./frame-stream.ts";
 import { type Fields, fieldOf } from "./hpack.ts";
 
+const forbidden = Object.values(forbiddenFrames);
 const link = { windowBytes: 65_535, sharesWindow: false, frameBytes: 16_384, paddingBytes: 0 };
 
 /** The server of a sandbox for calls of gRPC, which serves each by its plan. */
@@ -88,7 +90,7 @@ class CallServer {
     talker.start();
   }
 
-  /** Ends the connection in the middle of all calls, or after those that have begun. */
+  /** Ends the connection in the middle of all calls, or after those that have begun, or leaves the end to the activator. */
   #leave(how: CallPlan["connection"]): void {
     if (how === "goaway") {
       this.#isLeaving = true;
@@ -96,7 +98,9 @@ class CallServer {
       return;
     }
     for (const account of this.#accounts) account.reset = true;
-    reset(this.#socket);
+    if (how === "reset") return reset(this.#socket);
+    this.#isLeaving = true;
+    this.#frames.offend(forbidden[this.#accounts.size % forbidden.length] ?? Buffer.alloc(0));
   }
 }
 

@@ -17,7 +17,7 @@ const exchange: ExchangePlan = {
   ...{ upload, reading: atOnce, answer },
 };
 const session: Http2Session = {
-  ...{ kind: "http2", tls: false, depth: 1, reading: atOnce, endsBy: "reset" },
+  ...{ kind: "http2", tls: false, depth: 1, reading: atOnce, endsBy: "offence", offence: "a PING on a stream" },
   link: { windowBytes: 65_535, sharesWindow: false, frameBytes: 16_384, paddingBytes: 0 },
   streams: [{ exchange, reading: atOnce, resetCode: 8, endsWithData: false }],
 };
@@ -50,6 +50,16 @@ describe("a verdict about a stream of HTTP/2", () => {
 
   it("reports an incomplete response that has an end, whoever broke off", () => {
     expect(judged([400, 500], { whole: true }, true)).toEqual(["HTTP/2: an incomplete response that looks complete"]);
+  });
+
+  it("reports a connection that stays although its client has broken the protocol, and no cut of its streams", () => {
+    const seen = { streams: [], cut: true, late: false, broken: undefined, goaway: undefined };
+    const judge = (stuck?: string) =>
+      judgeHttp2(session, { ...seen, stuck }, () => new Account(1), { activatorEnded: false });
+    expect(judge()).toEqual([]);
+    expect(judge("no byte for 20 s").map(({ what }) => what)).toEqual([
+      "HTTP/2: a connection that stays behind a GOAWAY and a forbidden frame",
+    ]);
   });
 
   it("reports an upload whose end did not come", () => {

@@ -29,6 +29,9 @@ export function judgeHttp2(
   const add: Add = (what, expected, came) =>
     found.push({ what: `HTTP/2: ${what}`, sent: `${session.streams.length} streams`, expected, came });
   if (seen.broken !== undefined) add("frames against the protocol", "frames", seen.broken);
+  if (seen.cut && seen.stuck !== undefined && session.endsBy === "offence") {
+    add("a connection that stays behind a GOAWAY and a forbidden frame", `an end after ${session.offence}`, seen.stuck);
+  }
   if (!excused && (seen.goaway ?? 0) !== 0) add("an end of the connection", "none", `GOAWAY with ${seen.goaway}`);
   return found;
 }
