@@ -6,6 +6,7 @@ import type { Allowed, Authorizer } from "./authorize/authorizer.ts";
 import { enter } from "./authorize/browser-entry.ts";
 import { type Credential, credentialOf } from "./authorize/credential.ts";
 import { refuseForeignOrigin } from "./authorize/own-origin.ts";
+import { answerToWorkerScript } from "./authorize/worker-script.ts";
 import type { PathRouting } from "./config/path-routing-config.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
@@ -60,8 +61,8 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
   try {
     record = deps.observer.begin(incoming);
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
-    const preflight = answerToPreflight(head, deps.find); // 403
-    if (preflight) return incoming.answer(preflight);
+    const answer = answerToWorkerScript(head, deps.find) ?? answerToPreflight(head, deps.find); // 403
+    if (answer) return incoming.answer(answer);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     refuseTimeout(head); // 400
@@ -71,8 +72,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (deps.firstView.mayBeMissing(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
     const found = route(incoming, deps, record); // 400, 403, 404, 503
     const routed = found instanceof Promise ? await found : found;
-    const entry =
-      credential && enter(head, routed, credential, { authorizer: deps.authorizer, ...deps.find.pathRouting }); // for a browser
+    const entry = enter(head, routed, credential, { authorizer: deps.authorizer, ...deps.find.pathRouting }); // 400
     if (entry) return incoming.answer(entry);
     use = beginUse(incoming, deps);
     const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503

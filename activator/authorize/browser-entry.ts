@@ -1,7 +1,9 @@
+import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import type { PathRoute } from "../find/path-route.ts";
+import { withoutParameter } from "../find/query.ts";
 import { sandboxTarget } from "../find/sandbox-target.ts";
-import type { RequestHead, Synthetic } from "../request.ts";
+import { type HeaderPair, headerValues, type RequestHead, type Synthetic } from "../request.ts";
 import type { Authorizer } from "./authorizer.ts";
 import type { Credential } from "./credential.ts";
 
@@ -23,35 +25,61 @@ interface EntryParts {
 }
 
 /**
- * Exchanges a token in the query for a cookie, before anything is woken. Undefined: there is none to exchange. Requests of other methods
- * and upgrades would not survive the redirect: they are served at once.
+ * Exchanges a token in the query for a cookie, before anything is woken. Undefined: there is no token, or the response cannot become a
+ * page. Scripts of a page read its URL, so no sandbox may respond at a URL with a token, whatever authorized the request.
+ *
+ * @throws ActivatorError for a request of an entry path that has no token to exchange.
  */
 export function enter(
-  { target, method, upgrade }: RequestHead,
+  head: RequestHead,
   routed: Routed,
-  credential: Credential,
+  credential: Credential | undefined,
   { authorizer, session }: EntryParts,
 ): Synthetic | undefined {
-  const isEntry = (method === "GET" || method === "HEAD") && !upgrade;
-  if (!session || !routed.path || credential.from !== "query" || !isEntry) return undefined;
-  return entryResponse(target, routed.path, authorizer.sessionFor(credential, routed), session);
+  const { path } = routed;
+  if (!path) return undefined;
+  if (session?.queryParameter !== undefined && mayShowPage(head) && hasParameter(head.target, session.queryParameter)) {
+    const value = credential?.from === "query" ? authorizer.sessionFor(credential, routed) : undefined;
+    return entryResponse(head, path, value, session);
+  }
+  if (path.isEntry) throw new ActivatorError("BadSandboxPath", { because: "it is for links with a token" });
+  return undefined;
+}
+
+const hasParameter = (target: string, name: string) => withoutParameter(target, name) !== target;
+
+/** The only types of a body that a form sends (HTML, "form submission"). */
+const formTypes: ReadonlySet<string> = new Set([
+  "application/x-www-form-urlencoded",
+  "multipart/form-data",
+  "text/plain",
+]);
+
+/** Whether a link or a form may have sent the request, so that a browser shows the response as a page. */
+function mayShowPage({ method, upgrade, headers }: RequestHead): boolean {
+  if (upgrade) return false;
+  if (method === "GET" || method === "HEAD") return true;
+  if (method !== "POST") return false;
+  const types = headerValues(headers, "content-type").map(
+    (value) => value.split(";", 1)[0]?.trim().toLowerCase() ?? "",
+  );
+  return types.length === 0 || types.some((type) => formTypes.has(type));
 }
 
 /**
- * Sends a browser to the same URL without the token, with a cookie for the paths of this sandbox and port. The browser drops it when
- * it is closed.
+ * Sends a browser to the sandbox's URL without the token, with a cookie for the paths of this sandbox and port. The browser drops it when
+ * it is closed. `value`: undefined if the token was not what authorized the request.
  */
-function entryResponse(target: string, path: PathRoute, value: string, session: SessionCookie): Synthetic {
-  const { cookieName, queryParameter, sameSite, secure } = session;
+function entryResponse(
+  { method, target }: RequestHead,
+  path: PathRoute,
+  value: string | undefined,
+  { cookieName, queryParameter, sameSite, secure }: SessionCookie,
+): Synthetic {
   const own = sandboxTarget(target, { length: path.length, hidden: queryParameter });
   const attributes = `Path=${path.base}; HttpOnly${secure ? "; Secure" : ""}; SameSite=${sameSite}`;
-  return {
-    status: 302,
-    headers: [
-      ["Location", `${path.base}${own.slice(1)}`],
-      ["Set-Cookie", `${cookieName}=${value}; ${attributes}`],
-      ["Cache-Control", "no-store"],
-    ],
-    body: "",
-  };
+  const headers: HeaderPair[] = [["Location", `${path.base}${own.slice(1)}`]];
+  if (value !== undefined) headers.push(["Set-Cookie", `${cookieName}=${value}; ${attributes}`]);
+  headers.push(["Cache-Control", "no-store"]);
+  return { status: method === "POST" ? 303 : 302, headers, body: "" };
 }

@@ -30,7 +30,7 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-query-param": flag.string(
     "",
-    "name of a query parameter with a token, which the activator exchanges for the cookie; needs --authz-cookie-name; empty: no query is read",
+    "name of a query parameter with a token, which the activator exchanges for the cookie; sandboxes that paths name then have no service workers; needs --authz-cookie-name; empty: no query is read",
     isName,
   ),
   "authz-cookie-samesite": flag.string(

@@ -16,6 +16,9 @@ export function toResponse(error: ActivatorError, head?: RequestHead, isLate = f
     ["X-Rouse-Reason", error.code],
     ["Cache-Control", "no-store"],
   ];
+  // Else pages of the same origin could read its URL, which may have a token. The wait page loads itself again, which this prevents; it never
+  // has such a URL.
+  if (error.code !== "Waking") headers.push(["Content-Security-Policy", "sandbox"]);
   const required = requiredFields[error.status];
   if (required) headers.push(required);
   if (error.retryAfterSeconds !== undefined) headers.push(["Retry-After", String(error.retryAfterSeconds)]);

@@ -3,7 +3,7 @@ import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { pathOf, type RequestHead } from "../request.ts";
 import { type Domains, isLabel, parsePort, readHost } from "./host-name.ts";
 
-/** A sandbox that the path of a request names: `PREFIX/NAMESPACE/NAME/PORT/...`. */
+/** A sandbox that the path of a request names: `PREFIX/NAMESPACE/NAME/PORT/...`, or `PREFIX/-/NAMESPACE/NAME/PORT/...`. */
 export interface PathRoute {
   readonly namespace: string;
   readonly name: string;
@@ -12,7 +12,12 @@ export interface PathRoute {
   readonly base: string;
   /** The characters of the request target before the sandbox's own path. */
   readonly length: number;
+  /** The path is the activator's own, for links with a token: no sandbox serves it. */
+  readonly isEntry: boolean;
 }
+
+/** The segment of an entry path. It is no label, so no namespace has it. */
+const entrySegment = "-";
 
 export interface PathOptions extends Domains {
   /** Absent: no path names a sandbox. */
@@ -39,7 +44,9 @@ export function prefixOf({ target, host, grpc }: RequestHead, options: PathOptio
  * @throws ActivatorError if the path names no sandbox.
  */
 export function readPathRoute(target: string, prefix: string): PathRoute {
-  const [, namespaceText, nameText, portText] = pathOf(target).slice(prefix.length).split("/", 4);
+  const isEntry = target.startsWith(`/${entrySegment}/`, prefix.length);
+  const start = isEntry ? prefix.length + entrySegment.length + 1 : prefix.length;
+  const [, namespaceText, nameText, portText] = pathOf(target).slice(start).split("/", 4);
   if (namespaceText === undefined || nameText === undefined || portText === undefined)
     throw new ActivatorError("BadSandboxPath", { because: `${prefix}/NAMESPACE/NAME/PORT/` });
   const namespace = decoded(namespaceText);
@@ -48,13 +55,14 @@ export function readPathRoute(target: string, prefix: string): PathRoute {
   if (!isLabel(name)) throw new ActivatorError("BadSandboxId");
   if (!isLabel(namespace)) throw new ActivatorError("BadNamespace");
   if (port === undefined) throw new ActivatorError("BadPort");
-  const length = prefix.length + namespaceText.length + nameText.length + portText.length + 3;
+  const length = start + namespaceText.length + nameText.length + portText.length + 3;
   return {
     namespace: ownText(namespace),
     name: ownText(name),
     port,
     base: ownText(`${prefix}/${namespace}/${name}/${port}/`),
     length,
+    isEntry,
   };
 }
 

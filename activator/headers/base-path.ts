@@ -98,17 +98,19 @@ function cookieBelow(base: BasePath, cookie: string): string | undefined {
   return [pair, ...moved].join(";");
 }
 
-/** The fields of requests that may hold a credential for the activator besides `Authorization`, in lower case. */
-export const credentialFields: readonly string[] = ["cookie", "referer"];
+/** Their values are URLs, of a page or as a gateway got them. */
+const urlFields: readonly string[] = [
+  ...["referer", "x-original-url", "x-original-uri", "x-rewrite-url", "x-envoy-original-path"],
+];
 
-/**
- * The value of a field of a request, without what is a credential for the activator; undefined: nothing is left. A page that was
- * posted to has the token in its URL, and its browser tells that URL to the sandbox. `name` in lower case.
- */
+/** The fields of requests that may hold a credential for the activator besides `Authorization`, in lower case. */
+export const credentialFields: readonly string[] = ["cookie", ...urlFields];
+
+/** The value of a field of a request, without what is a credential for the activator; undefined: nothing is left. `name` in lower case. */
 export function withoutCredential(base: BasePath, name: string, value: string): string | undefined {
   const { sessionCookie, hiddenParameter } = base;
   if (name === "cookie" && sessionCookie !== undefined) return cookiesWithout(sessionCookie, value);
-  if (name === "referer" && hiddenParameter !== undefined) return withoutParameter(value, hiddenParameter);
+  if (hiddenParameter !== undefined && urlFields.includes(name)) return withoutParameter(value, hiddenParameter);
   return value;
 }
 

@@ -20,9 +20,3 @@ export function startedFields({ started }: Started): readonly HeaderPair[] {
   const how = started?.();
   return how === undefined ? [] : [[startedHeader, how]];
 }
-
-/** The same as a line of HTTP/1.1. */
-export function startedLine({ started }: Started): string {
-  const how = started?.();
-  return how === undefined ? "" : `X-Rouse-Started: ${how}\r\n`;
-}

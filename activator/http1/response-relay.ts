@@ -1,5 +1,5 @@
 import { clientView } from "../headers/base-path.ts";
-import { startedLine } from "../headers/started-header.ts";
+import { ownLines } from "../headers/own-fields.ts";
 import { keepAliveMs } from "../pod-connections/pool.ts";
 import type { ResponseRules } from "../proxy-interface.ts";
 import { Outgoing } from "../socket/outgoing.ts";
@@ -37,7 +37,7 @@ export class ResponseRelay implements BodyParts {
     this.keepAliveMs = head.facts.hasKeepAlive ? keepAliveMs(head.valueOf("keep-alive")) : undefined;
     this.last = exchange.begin(head.status, this.#framing === "data");
     const view = clientView(exchange.head, how);
-    const lines = `${startedLine(how)}${exchange.connectionLine(this.last)}`;
+    const lines = `${ownLines(how)}${exchange.connectionLine(this.last)}`;
     this.#out.text(responseText(head, this.#framing, lines, view));
     pod.framer.begin(head.framing, head.contentLength);
   }

@@ -100,7 +100,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Name the sandbox only once: by the host, by the path or by the headers.",
   },
   BadSandboxPath: {
-    why: "The path begins with --path-routing-prefix, but does not name a namespace, a sandbox and a port behind it.",
+    why: "The path begins with --path-routing-prefix, but does not name a namespace, a sandbox and a port behind it. Or it begins with PREFIX/-/, and the request is no link and no form with a token in the query.",
     what: "Use PREFIX/NAMESPACE/NAME/PORT/. The port is always needed there.",
   },
   ForeignHost: {

@@ -2,7 +2,7 @@ import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
-import { startedLine } from "../../headers/started-header.ts";
+import { ownLines } from "../../headers/own-fields.ts";
 import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { ownCopy } from "../../socket/read-place.ts";
@@ -78,7 +78,7 @@ export function startTunnel(
   const fromPod = { clock, passed: sandboxSent, closed: podClosed(listener, closed), outlivesSource: true } as const;
   const down = new RelaySide(pod.socket, client, pod.handOver(), fromPod);
   [client.reader, pod.socket.reader] = [up, down];
-  sendHead(client, switchText(head, startedLine(rules), clientView(exchange.head, rules)), early, down);
+  sendHead(client, switchText(head, ownLines(rules), clientView(exchange.head, rules)), early, down);
   sandboxSent(early.length, early);
   if (ahead) {
     clientSent(ahead.length, ahead);

@@ -4,7 +4,7 @@ import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/errors-for-clients.ts";
 import { grpcTrailers } from "../../failures/grpc-response.ts";
 import { clientView } from "../../headers/base-path.ts";
-import { startedFields } from "../../headers/started-header.ts";
+import { ownFields } from "../../headers/own-fields.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
@@ -214,7 +214,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#moved += 1;
     this.#how.onFirstByte();
     const client = this.#client;
-    const forwarded = [...forwardedFields(fields, clientView(client.head, this.#how)), ...startedFields(this.#how)];
+    const forwarded = [...forwardedFields(fields, clientView(client.head, this.#how)), ...ownFields(this.#how)];
     client.respond(status, forwarded, isOnlyTrailers);
     if (isOnlyTrailers) this.#done();
     else this.#response?.readOn();

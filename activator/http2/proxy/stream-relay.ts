@@ -1,5 +1,5 @@
 import { clientView } from "../../headers/base-path.ts";
-import { startedFields } from "../../headers/started-header.ts";
+import { ownFields } from "../../headers/own-fields.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/relay-body.ts";
@@ -40,7 +40,7 @@ export class StreamRelay implements BodyParts {
     const hasNoBody = head.framing === "none" || this.#dropsBody;
     const view = clientView(exchange.head, how);
     const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, view });
-    exchange.respond([...fields, ...startedFields(how).flat()], hasNoBody, mayHaveTrailers);
+    exchange.respond([...fields, ...ownFields(how).flat()], hasNoBody, mayHaveTrailers);
     pod.framer.begin(head.framing, head.contentLength);
   }
 

@@ -3,7 +3,7 @@ import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
-import { startedFields } from "../../headers/started-header.ts";
+import { ownFields } from "../../headers/own-fields.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-interface.ts";
@@ -71,7 +71,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#sandbox.reader = this;
     const view = clientView(exchange.head, this.#options);
     const fields = responseFields(head, { keepsTrailer: false, drops: proof, view });
-    exchange.respond([...fields, ...startedFields(this.#options).flat()], false);
+    exchange.respond([...fields, ...ownFields(this.#options).flat()], false);
     if (early.length > 0) this.#sandboxSent(early, early.length);
     exchange.body.pourInto(this);
     this.#pod.readOn();

@@ -8,9 +8,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { openActivatorWorld, sandboxPort } from "../../support/labs/activator-world.ts";
-import { startChromium } from "./browsers/chromium.ts";
-import { startFirefox } from "./browsers/firefox.ts";
-import { type Browser, installed } from "./browsers/remote.ts";
+import { allBrowsers, browserLimitMs } from "./browsers/all-browsers.ts";
 
 const validity = { notBefore: new Date(Date.now() - 86_400_000), notAfter: new Date(Date.now() + 86_400_000) };
 const authority = await makeAuthority("of the browsers", validity);
@@ -20,24 +18,6 @@ const pair = await makeServerCertificate(authority, {
 });
 const publicKey = new X509Certificate(pair.certificate).publicKey.export({ type: "spki", format: "der" });
 const pin = createHash("sha256").update(publicKey).digest("base64");
-
-interface Installed {
-  readonly name: string;
-  readonly path: string | undefined;
-  readonly start: (path: string) => Promise<Browser>;
-}
-
-const browsers: readonly Installed[] = [
-  { name: "Chromium", path: installed("chromium", "chromium-browser", "google-chrome"), start: startWithPin },
-  { name: "Firefox", path: installed("firefox-esr", "firefox"), start: startFirefox },
-];
-for (const { name, path } of browsers) {
-  if (path === undefined) process.stderr.write(`skipped: ${name} is not on the PATH\n`);
-}
-
-function startWithPin(path: string): Promise<Browser> {
-  return startChromium(path, pin);
-}
 
 /** The program of examples/hello. */
 async function startHello(podIp: string, directory: string): Promise<AsyncDisposable> {
@@ -74,14 +54,11 @@ async function openWorld(directory: string) {
   ]);
 }
 
-/** A browser starts in seconds. On a machine with several times as much work it takes more than a minute. */
-const testLimitMs = 300_000;
-
 /** The page of the example is there once its event stream and its WebSocket have said something. */
 const isWhole = (text: string) => text.includes("The event stream: beat ") && text.includes("says: are you awake?");
 const protocolOfPage = 'performance.getEntriesByType("navigation")[0].nextHopProtocol';
 
-describe.each(browsers)("$name", ({ path, start }) => {
+describe.each(allBrowsers(pin))("$name", ({ path, start }) => {
   it.skipIf(path === undefined)(
     "wakes a sandbox over TLS, and gets its page, event stream and WebSocket over HTTP/2",
     async () => {
@@ -99,6 +76,6 @@ describe.each(browsers)("$name", ({ path, start }) => {
       expect(streams.asked).toEqual(expect.arrayContaining(["GET /", "GET /events", "CONNECT websocket /ws"]));
       expect(world.kubelet.made("hello")).toBe(1);
     },
-    testLimitMs,
+    browserLimitMs,
   );
 });
