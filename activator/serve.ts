@@ -21,7 +21,7 @@ import type { Domains } from "./find/host-name.ts";
 import { sandboxTarget } from "./find/sandbox-target.ts";
 import { basePathOf } from "./headers/base-path.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
-import { answerToPreflight } from "./http2/grpc-web/preflight.ts";
+import { answerToPreflight, refuseMarkedRequest } from "./http2/grpc-web/preflight.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
 import { authorityOf } from "./pod-connections/place.ts";
@@ -63,6 +63,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
     const answer = answerToWorkerScript(head, deps.find) ?? answerToPreflight(head, deps.find); // 403
     if (answer) return incoming.answer(answer);
+    refuseMarkedRequest(head, deps.find); // 403
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     refuseTimeout(head); // 400

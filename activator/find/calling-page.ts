@@ -10,18 +10,22 @@ export interface CallingPages extends Domains {
 
 /**
  * The origin of the page that sends the request, if that page may call this host: one of the same sandbox, whatever the port, or
- * one of a listed origin. The host of a sandbox names its port, so its page and its service have different origins.
+ * one of a listed origin. The host of a sandbox names its port, so its page and its service have different origins. `scheme`: of the
+ * request's connection. Anybody on the network can write a page that came without TLS, so it is not the sandbox's to a request with TLS.
  */
 export function callingOrigin(
   host: string,
   valuesOf: (name: string) => readonly string[],
   pages: CallingPages,
+  scheme?: "http" | "https",
 ): string | undefined {
   const [origin, ...others] = valuesOf("origin");
   if (origin === undefined || others.length > 0 || !/^[\x21-\x7e]+$/.test(origin)) return undefined;
   const { webOrigins = [] } = pages;
   const isListed = webOrigins.includes("*") || webOrigins.includes(origin.toLowerCase());
-  return isListed || isOfSandbox(origin, host, pages) ? origin : undefined;
+  if (isListed) return origin;
+  const isExposed = scheme === "https" && !/^https:/i.test(origin);
+  return !isExposed && isOfSandbox(origin, host, pages) ? origin : undefined;
 }
 
 function isOfSandbox(origin: string, host: string, domains: Domains): boolean {

@@ -108,7 +108,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is neither that of its host nor in --authz-cookie-allowed-origins. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is neither that of its host nor in --authz-cookie-allowed-origins. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins; over TLS, a page of the sandbox without TLS is not. Or a page of another origin sent a POST with the header X-Grpc-Web that is no call of gRPC-Web.",
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { FindOptions } from "../../find/find.ts";
 import type { HeaderPair, RequestHead } from "../../request.ts";
-import { answerToPreflight } from "./preflight.ts";
+import { answerToPreflight, refuseMarkedRequest } from "./preflight.ts";
 import { webCallReader } from "./read-web-call.ts";
 
 const domains = { domain: "sandbox.example.com", clusterDomain: "cluster.local", serviceNames: ["router"] };
@@ -37,7 +37,7 @@ describe("the preflight of a call of gRPC-Web", () => {
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "POST",
         "Access-Control-Allow-Headers": "authorization, content-type, x-grpc-web",
-        "Access-Control-Max-Age": "600",
+        "Access-Control-Max-Age": "0",
         Vary: "Origin",
       });
     }
@@ -58,6 +58,14 @@ describe("the preflight of a call of gRPC-Web", () => {
     "",
   ])("permits nothing to a page of %j", (origin) => {
     expect(heard(origin)).toBe("ForeignOrigin");
+  });
+
+  it("permits nothing over TLS to a page of the sandbox without TLS", () => {
+    const secure = { scheme: "https" } as const;
+    expect(heard("http://nova.team.sandbox.example.com", pages, secure)).toBe("ForeignOrigin");
+    expect(heard("https://nova.team.sandbox.example.com", pages, secure)).toMatchObject({ Vary: "Origin" });
+    const listed = { ...pages, webOrigins: ["http://app.example.com"] };
+    expect(heard("http://app.example.com", listed, secure)).toMatchObject({ Vary: "Origin" });
   });
 
   it("permits every page if all origins are listed", () => {
@@ -91,6 +99,45 @@ describe("the preflight of a call of gRPC-Web", () => {
     for (const headers of others) {
       expect(answerToPreflight(headWith([["Origin", "https://evil.example"], ...headers]), pages)).toBeUndefined();
     }
+  });
+});
+
+describe("a request with the mark of gRPC-Web that is no call of it", () => {
+  const marked = (origin: string | undefined, changed: Partial<RequestHead> = {}) => {
+    const headers: HeaderPair[] = [["X-Grpc-Web", "1"]];
+    if (origin !== undefined) headers.push(["Origin", origin]);
+    try {
+      refuseMarkedRequest(headWith(headers, { method: "POST", ...changed }), pages);
+      return "served";
+    } catch (error) {
+      return error instanceof ActivatorError ? error.code : error;
+    }
+  };
+
+  it("is refused to pages of other origins, permitted ones too", () => {
+    const foreign = ["https://app.example.com", "https://8080--nova--team.sandbox.example.com", "null", ""];
+    for (const origin of foreign) expect([origin, marked(origin)]).toEqual([origin, "ForeignOrigin"]);
+    expect(marked("https://app.example.com", { grpc: { timeoutMs: undefined } })).toBe("ForeignOrigin");
+    expect(marked(`http://${service}`, { scheme: "https" })).toBe("ForeignOrigin");
+    expect(marked(`https://${service}:8443`)).toBe("ForeignOrigin");
+  });
+
+  it("is served to its own origin, and to programs that are no page", () => {
+    for (const origin of [undefined, `http://${service}`, `https://${service}`, `HTTPS://${service}:443`])
+      expect([origin, marked(origin)]).toEqual([origin, "served"]);
+    expect(marked(`https://${service}`, { scheme: "https" })).toBe("served");
+  });
+
+  it("is nothing special without the mark, with another method, or if such calls are disabled", () => {
+    expect(marked("https://app.example.com", { headers: [["Origin", "https://app.example.com"]] })).toBe("served");
+    expect(marked("https://app.example.com", { method: "PUT" })).toBe("served");
+    const headers: HeaderPair[] = [
+      ["X-Grpc-Web", "1"],
+      ["Origin", "https://evil.example"],
+    ];
+    expect(() =>
+      refuseMarkedRequest(headWith(headers, { method: "POST" }), { ...pages, webOrigins: undefined }),
+    ).not.toThrow();
   });
 });
 

@@ -1,11 +1,15 @@
+import { originOf } from "../../../lib/net/origin.ts";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import { callingOrigin } from "../../find/calling-page.ts";
 import type { FindOptions } from "../../find/find.ts";
 import { isOfForeignPage } from "../../find/foreign-page.ts";
 import { headerValue, headerValues, type RequestHead, type Synthetic } from "../../request.ts";
 
-/** How long a browser may remember the answer, in seconds. */
-const rememberedSeconds = 600;
+/**
+ * How long a browser may remember the answer, in seconds. A permit that it remembers for one URL holds for requests without the mark
+ * too, such as JSON (Fetch, "CORS-preflight cache").
+ */
+const rememberedSeconds = 0;
 
 const isToken = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 
@@ -26,7 +30,7 @@ export function answerToPreflight(head: RequestHead, pages: FindOptions): Synthe
   const names = asked.map((name) => name.trim().toLowerCase()).filter((name) => isToken.test(name));
   if (method !== "POST" || !names.includes(markOfWebCalls)) return undefined;
   const isForeign = pages.refusesForeignPages === true && isOfForeignPage(head.headers, pages);
-  const origin = isForeign ? undefined : callingOrigin(head.host, valuesOf, pages);
+  const origin = isForeign ? undefined : callingOrigin(head.host, valuesOf, pages, head.scheme);
   if (origin === undefined) throw new ActivatorError("ForeignOrigin");
   return {
     status: 200,
@@ -39,4 +43,23 @@ export function answerToPreflight(head: RequestHead, pages: FindOptions): Synthe
     ],
     body: "",
   };
+}
+
+/**
+ * A permit is for calls of gRPC-Web alone. A request of another page that has their mark, and is none, would reach the sandbox by it.
+ *
+ * @throws ActivatorError for such a request.
+ */
+export function refuseMarkedRequest(head: RequestHead, { webOrigins }: FindOptions): void {
+  if (head.method !== "POST" || webOrigins === undefined || head.grpc?.web !== undefined) return;
+  if (headerValues(head.headers, markOfWebCalls).length === 0) return;
+  if (headerValues(head.headers, "origin").some((origin) => !isOwnOrigin(origin, head)))
+    throw new ActivatorError("ForeignOrigin");
+}
+
+/** A gateway may end TLS in front, so a connection without TLS says nothing about the scheme of the page. */
+function isOwnOrigin(text: string, { host, scheme }: RequestHead): boolean {
+  const origin = originOf(text.trim());
+  const schemes = scheme === "https" ? ["https"] : ["http", "https"];
+  return origin !== undefined && schemes.some((each) => originOf(`${each}://${host}`) === origin);
 }

@@ -10,6 +10,7 @@ import {
   type WebClient,
   type WebServer,
 } from "../../support/grpc/web-clients.ts";
+import { openHttp2Client } from "../../support/http2-client.ts";
 import {
   type ActivatorWorld,
   heldRequests,
@@ -134,6 +135,20 @@ describe("a web page of another origin", () => {
     await world.asleep("nova", program);
     expect(await preflight(world, listed)).toEqual({ status: 200, origin: listed });
     expect(await preflight(world, "https://evil.example")).toEqual({ status: 403, origin: null });
+    expect(world.kubelet.made("nova")).toBe(0);
+  });
+
+  it("reaches no sandbox by other requests than calls, over HTTP/1.1 and HTTP/2", async () => {
+    await using world = await openActivatorWorld([...flags, `--grpc-web-origins=${listed}`]);
+    await world.asleep("nova", program);
+    const headers = { ...byHeaders, "content-type": "application/json", "x-grpc-web": "1", origin: listed };
+    const overHttp1 = await fetch(world.activator.proxyUrl, { method: "POST", headers, body: "{}" });
+    using client = openHttp2Client(world.activator.proxyPort);
+    const overHttp2 = await client.ask({ ":method": "POST", ...headers }, "{}");
+    const native = await client.ask({ ":method": "POST", ...headers, "content-type": "application/grpc" }, "");
+    expect([overHttp1.status, overHttp2.status]).toEqual([403, 403]);
+    expect(await overHttp1.text()).toBe(overHttp2.body);
+    expect(native.trailers[native.trailers.indexOf("grpc-status") + 1]).toBe("7");
     expect(world.kubelet.made("nova")).toBe(0);
   });
 
