@@ -82,10 +82,14 @@ describe("a certificate in files that another program writes", () => {
     await expect(start(files)).rejects.toThrow(`${files.clientAuthority} is not a CA certificate`);
     await directory.write("ca.crt", former);
     const clock = new FakeClock();
-    await using certificates = await start(files, clock);
+    const reloads: string[] = [];
+    const options = { server: "the test", clock, log: silentLogger, onReload: (how: string) => reloads.push(how) };
+    await using certificates = await startCertificateFiles(files, options);
     expect(certificates.current()).toEqual({ ...first, clientAuthority: former });
     for (const [written, current] of [
       ["", former],
+      [`${former}\n${next.slice(0, 200)}`, former],
+      [first.certificate, former],
       [next, next],
     ] as const) {
       await directory.write("ca.crt", written);
@@ -93,6 +97,7 @@ describe("a certificate in files that another program writes", () => {
       await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
       expect(certificates.current().clientAuthority).toBe(current);
     }
+    expect(reloads).toEqual(["failure", "failure", "failure", "success"]);
     await rm(files.clientAuthority);
     await expect(start(files)).rejects.toThrow(`missing certificate file for the test: ${files.clientAuthority}`);
   });

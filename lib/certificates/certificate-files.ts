@@ -1,11 +1,11 @@
-import { X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { Logger } from "../log/log.ts";
 import { startTask } from "../process/lifecycle.ts";
 import type { Clock } from "../time/clock.ts";
-import { type CertificateSource, CurrentCertificate, type ServerCertificate } from "./certificate-source.ts";
+import { type CertificateSource, CurrentCertificate, type ServerCertificate, secretsOf } from "./certificate-source.ts";
 import type { CertificatePair } from "./certificates.ts";
+import { readAuthorities } from "./read-authorities.ts";
 
 /** The paths of a certificate, its key, and the clients' CA. */
 export interface CertificateFiles {
@@ -64,21 +64,33 @@ export async function startCertificateFiles(
 }
 
 async function readCertificateFiles(files: CertificateFiles, server: string): Promise<ServerCertificate> {
-  const [pair, authority] = await Promise.all([readPair(files, server), readAuthority(files, server)]);
-  return { ...pair, ...authority };
+  const [{ pair, paths }, authority] = await Promise.all([readPair(files, server), readAuthority(files, server)]);
+  const found = { ...pair, ...authority };
+  try {
+    // All that servers will use. An error there would leave them with the previous certificate, unnoticed.
+    createSecureContext(secretsOf({ current: () => found }));
+    return found;
+  } catch (cause) {
+    throw new NoCertificateFiles(`${paths.join(" and ")} are not a certificate with its key`, { cause });
+  }
 }
 
-async function readPair(files: CertificateFiles, server: string): Promise<CertificatePair> {
+interface FoundPair {
+  readonly pair: CertificatePair;
+  readonly paths: readonly string[];
+}
+
+async function readPair(files: CertificateFiles, server: string): Promise<FoundPair> {
   const [certificate, key] = await Promise.all([readRegular(files.certificate), readRegular(files.key)]);
   if (certificate === undefined && key === undefined && files.combined !== undefined) {
     const combined = await readRegular(files.combined);
-    if (combined !== undefined) return fitting({ certificate: combined, key: combined }, [files.combined]);
+    if (combined !== undefined) return { pair: { certificate: combined, key: combined }, paths: [files.combined] };
   }
   if (certificate === undefined || key === undefined) {
     const missing = [certificate === undefined ? [files.certificate] : [], key === undefined ? [files.key] : []];
     throw new NoCertificateFiles(`missing certificate files for ${server}: ${missing.flat().join(", ")}`);
   }
-  return fitting({ certificate, key }, [files.certificate, files.key]);
+  return { pair: { certificate, key }, paths: [files.certificate, files.key] };
 }
 
 /** TLS treats an empty CA as absent, and would accept clients with a certificate of any system CA. */
@@ -87,13 +99,13 @@ async function readAuthority(
   server: string,
 ): Promise<Pick<ServerCertificate, "clientAuthority">> {
   if (path === undefined) return {};
-  const clientAuthority = await readRegular(path);
-  if (clientAuthority === undefined) throw new NoCertificateFiles(`missing certificate file for ${server}: ${path}`);
+  const text = await readRegular(path);
+  if (text === undefined) throw new NoCertificateFiles(`missing certificate file for ${server}: ${path}`);
   try {
-    new X509Certificate(clientAuthority);
-    return { clientAuthority };
+    return { clientAuthority: readAuthorities(text) };
   } catch (cause) {
-    throw new NoCertificateFiles(`${path} is not a CA certificate`, { cause });
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    throw new NoCertificateFiles(`${path} is not a CA certificate${why}`, { cause });
   }
 }
 
@@ -104,14 +116,5 @@ async function readRegular(path: string): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
-  }
-}
-
-function fitting(pair: CertificatePair, paths: readonly string[]): CertificatePair {
-  try {
-    createSecureContext({ cert: pair.certificate, key: pair.key });
-    return pair;
-  } catch (cause) {
-    throw new NoCertificateFiles(`${paths.join(" and ")} are not a certificate with its key`, { cause });
   }
 }

@@ -53,7 +53,7 @@ interface Secrets {
 }
 
 /** The current certificate in the form of Node's TLS servers. */
-export function secretsOf({ current }: ShownCertificates): Secrets {
+export function secretsOf({ current }: Pick<ShownCertificates, "current">): Secrets {
   const { certificate, key, clientAuthority } = current();
   return { cert: certificate, key, ...(clientAuthority !== undefined && { ca: clientAuthority }) };
 }
