@@ -21,7 +21,7 @@ export function flagsPage(): string {
     "## Controller",
     table(heads, rowsOf(controllerFlags)),
     "## Activator",
-    "Each flag but `--config` can also be set in the YAML file that `--config` or the variable `SANDBOX_ROUTER_CONFIG` names. The command line overrides that file.",
+    "Each flag but `--config` can also be set in the YAML file that `--config` or the variable `SANDBOX_ROUTER_CONFIG` names. The command line overrides that file. Quote values that YAML reads as numbers, such as a name `0123` or `1e3`.",
     "These variables set a flag that neither the command line nor the file sets: `CLUSTER_DOMAIN`, `PROXY_TIMEOUT_SECONDS`, `MAX_KEEPALIVE_CONNECTIONS` (`--max-idle-upstream`), `WEBSOCKET_IDLE_TIMEOUT_SECONDS` (`--tunnel-idle-timeout`), `WEBSOCKET_MAX_LIFETIME_SECONDS` (`--tunnel-lifetime`).",
     table(heads, rowsOf(activatorFlags)),
     "## Node agent",

@@ -5,12 +5,6 @@ import type { FindOptions } from "../../find/find.ts";
 import { isOfForeignPage } from "../../find/foreign-page.ts";
 import { headerValue, headerValues, type RequestHead, type Synthetic } from "../../request.ts";
 
-/**
- * How long a browser may remember the answer, in seconds. A permit that it remembers for one URL holds for requests without the mark
- * too, such as JSON (Fetch, "CORS-preflight cache").
- */
-const rememberedSeconds = 0;
-
 const isToken = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 
 /** The header that both libraries for browsers set. A preflight names it, but not the content type of the call. */
@@ -38,7 +32,8 @@ export function answerToPreflight(head: RequestHead, pages: FindOptions): Synthe
       ["Access-Control-Allow-Origin", origin],
       ["Access-Control-Allow-Methods", "POST"],
       ["Access-Control-Allow-Headers", names.join(", ")],
-      ["Access-Control-Max-Age", String(rememberedSeconds)],
+      // A permit that a browser remembers for a URL holds for requests without the mark too, such as JSON (Fetch, "CORS-preflight cache").
+      ["Access-Control-Max-Age", "0"],
       ["Vary", "Origin"],
     ],
     body: "",
