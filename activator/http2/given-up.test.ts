@@ -23,8 +23,8 @@ import {
 } from "../../test/support/http2-frames.ts";
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../../test/support/proxy-path.ts";
 import { dialledTls, tls } from "../../test/support/tls-path.ts";
-import { hasPendingFrames } from "./front/native-handles.ts";
 import { hasGivenUp } from "./given-up.ts";
+import { hasPendingFrames } from "./native-handles.ts";
 import { ReadShare } from "./read-share.ts";
 
 const all = Object.entries(forbiddenFrames);

@@ -9,12 +9,12 @@ import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../a
 import { type FrontOptions, startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
 import { Http2Front, type Http2FrontParts } from "../../activator/http2/front/http2-front.ts";
-import type { Offence } from "../../activator/http2/offences.ts";
 import type { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
 import { CallConnector } from "../../activator/http2/grpc/call-connector.ts";
 import { PodSessions } from "../../activator/http2/grpc/pod-sessions.ts";
 import { createWebProxy } from "../../activator/http2/grpc-web/create-web-proxy.ts";
 import { callOfWire, webCallReader } from "../../activator/http2/grpc-web/read-web-call.ts";
+import type { Offence } from "../../activator/http2/offences.ts";
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
 import { WaitingBudget, waitingBytesMax } from "../../activator/http2/waiting-budget.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";

@@ -8,9 +8,9 @@ import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
 import { detachStream } from "../detach-stream.ts";
 import { textLength } from "../front/field-lines.ts";
-import { freeLast, nativeHandle } from "../front/native-handles.ts";
 import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
+import { freeLast, nativeHandle } from "../native-handles.ts";
 import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
 

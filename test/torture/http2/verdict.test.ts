@@ -52,7 +52,7 @@ describe("a verdict about a stream of HTTP/2", () => {
     expect(judged([400, 500], { whole: true }, true)).toEqual(["HTTP/2: an incomplete response that looks complete"]);
   });
 
-  it("reports a connection that stays although its client has broken the protocol, and no cut of its streams", () => {
+  it("reports a connection that stays after its client broke the protocol, and no cut of its streams", () => {
     const seen = { streams: [], cut: true, late: false, broken: undefined, goaway: undefined };
     const judge = (stuck?: string) =>
       judgeHttp2(session, { ...seen, stuck }, () => new Account(1), { activatorEnded: false });
