@@ -5,7 +5,7 @@ import type { WireSocket } from "./socket/wire-socket.ts";
 
 /**
  * What every front does, in any protocol. A front listens for clients and counts their connections. It turns what they send
- * into requests for `serve`, or connects them to a sandbox itself. It is started in `client-protocols.ts`. On shutdown it stops
+ * into requests for `serve`, or connects them to a sandbox itself. It is started in `start-fronts.ts`. On shutdown it stops
  * accepting, finishes what is in progress, and is disposed; a disposed front cuts the connections that are left.
  */
 export interface Front extends AsyncDisposable {

@@ -11,7 +11,7 @@ import type { PathRouting } from "./config/path-routing-config.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
-import { holdLimitMs } from "./connect/hold-limit.ts";
+import { holdTimeoutMs } from "./connect/hold-timeout.ts";
 import { howStarted, podUidNow } from "./connect/how-started.ts";
 import { toResponse } from "./failures/error-response.ts";
 import { ActivatorError, toActivatorError } from "./failures/errors-for-clients.ts";
@@ -240,5 +240,5 @@ function refuse(incoming: Incoming, error: unknown, record: RequestRecord | unde
 /** Whether the time is over that the client of a call allowed. A hold ends a little earlier. */
 function isLate({ head, seenMs }: Incoming, nowMs: number): boolean {
   const timeoutMs = head.grpc?.timeoutMs;
-  return typeof timeoutMs === "number" && nowMs - seenMs >= holdLimitMs(timeoutMs);
+  return typeof timeoutMs === "number" && nowMs - seenMs >= holdTimeoutMs(timeoutMs);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../lib/time/clock.ts";
-import type { Fronts } from "./client-protocols.ts";
 import type { ActivatorConfig } from "./config/config.ts";
 import type { HoldDeadlines } from "./hold/hold-deadlines.ts";
+import type { Fronts } from "./start-fronts.ts";
 
 /** The time after held requests were rejected, to write the responses. Milliseconds. */
 const lastAnswersMs = 1_000;

@@ -12,7 +12,6 @@ import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import packageJson from "../package.json" with { type: "json" };
 import type { Authorizer } from "./authorize/authorizer.ts";
 import { createAuthorizer } from "./authorize/create-authorizer.ts";
-import { startFronts } from "./client-protocols.ts";
 import type { ActivatorConfig } from "./config/config.ts";
 import { Connector } from "./connect/connector.ts";
 import { ReplicaState } from "./drain/replica-state.ts";
@@ -21,7 +20,7 @@ import { lookupIn } from "./find/sandbox-of.ts";
 import { FirstView } from "./hold/await-first-view.ts";
 import { HoldDeadlines } from "./hold/hold-deadlines.ts";
 import { HoldLimits } from "./hold/hold-limits.ts";
-import { SandboxHolds } from "./hold/sandbox-holds.ts";
+import { HoldRegistry } from "./hold/hold-registry.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
 import { createHttp1Proxy } from "./http1/proxy/create-http1-proxy.ts";
@@ -44,6 +43,7 @@ import type { ServeDeps } from "./serve.ts";
 import { drain } from "./shutdown.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { BufferLoans } from "./socket/read-place.ts";
+import { startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
 import { WakeOnActivity } from "./wake/wake-on-activity.ts";
 import { Waker } from "./wake/waker.ts";
@@ -239,7 +239,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     connector,
     holdLimits,
     holdDeadlines,
-    holds: new SandboxHolds(),
+    holds: new HoldRegistry(),
     proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans, heads }),
   };
 }

@@ -17,7 +17,7 @@ import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { Wake, Waker } from "../wake/waker.ts";
 import type { Connector, Upstream } from "./connector.ts";
 import type { DialError } from "./dial.ts";
-import { holdLimitMs } from "./hold-limit.ts";
+import { holdTimeoutMs } from "./hold-timeout.ts";
 
 export interface ReachOptions {
   /** The upper limit of every hold, whatever the sandbox and the client allow. Milliseconds. */
@@ -113,7 +113,7 @@ export function beginUse({ to, use, deps: { cluster } }: ConnectRequest): boolea
 /** How long a connect request may be held in total, by the limits of sandbox, client and activator. Milliseconds. */
 export function holdForMs({ to, deps: { cluster, options } }: ConnectRequest): number {
   const { timeoutSeconds } = effectiveAutoResume(cluster.sandbox(to.namespace, to.name)?.spec ?? {});
-  return holdLimitMs(timeoutSeconds * 1000, to.timeoutMs, options.proxyTimeoutMs);
+  return holdTimeoutMs(timeoutSeconds * 1000, to.timeoutMs, options.proxyTimeoutMs);
 }
 
 /** The rest of that time, in milliseconds. */

@@ -1,8 +1,8 @@
 import { autoResumeDefaults } from "../../api/rules/defaults.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
-import { heldPlaces } from "../connect/held-places.ts";
-import { holdLimitMs } from "../connect/hold-limit.ts";
+import { heldSlots } from "../connect/held-slots.ts";
+import { holdTimeoutMs } from "../connect/hold-timeout.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
@@ -88,7 +88,7 @@ export class FirstView {
       failure ??= reason;
       changes.notify();
     };
-    using _slot = heldPlaces(holdLimits, spelt, request, end);
+    using _slot = heldSlots(holdLimits, spelt, request, end);
     using _held = observer.held();
     const next = async () => {
       await changes.next();
@@ -115,7 +115,7 @@ export class FirstView {
   /** The sandbox's own limit is not known yet. */
   #leftMs({ head, seenMs }: WaitingRequest): number {
     const { clock, proxyTimeoutMs } = this.#deps;
-    const limitMs = holdLimitMs(autoResumeDefaults.timeoutSeconds * 1_000, statedTimeoutMs(head), proxyTimeoutMs);
+    const limitMs = holdTimeoutMs(autoResumeDefaults.timeoutSeconds * 1_000, statedTimeoutMs(head), proxyTimeoutMs);
     return limitMs - (clock.ticksMs() - seenMs);
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { holdLimitMs } from "../connect/hold-limit.ts";
+import { holdTimeoutMs } from "../connect/hold-timeout.ts";
 import { type Expiring, HoldDeadlines } from "./hold-deadlines.ts";
 
 describe("the time that a request may be held", () => {
@@ -11,7 +11,7 @@ describe("the time that a request may be held", () => {
     { allowed: [120_000, 10_000], limit: 9_000 },
     { allowed: [120_000, 1_000], limit: 500 },
   ])("is $limit ms where $allowed ms are allowed", ({ allowed, limit }) => {
-    expect(holdLimitMs(...allowed)).toBe(limit);
+    expect(holdTimeoutMs(...allowed)).toBe(limit);
   });
 });
 

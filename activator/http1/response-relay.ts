@@ -4,12 +4,12 @@ import { keepAliveMs } from "../pod-connections/pool.ts";
 import type { ResponseRules } from "../proxy-interface.ts";
 import { Outgoing } from "../socket/outgoing.ts";
 import { isBehind } from "../socket/queue.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "./frame-body.ts";
 import type { Exchange } from "./front/exchange.ts";
 import { ChunkEncoder } from "./parse/chunk-encoder.ts";
 import type { ResponseHead } from "./parse/response-head.ts";
 import { type ResponseFraming, responseText, responseTrailers } from "./proxy/head-text.ts";
 import type { PodConnection } from "./proxy/pod-connection.ts";
-import { type BodyParts, type BodyProgress, relayBody } from "./relay-body.ts";
 
 /** Forwards one response to the client, head and body, in a framing that the client understands. */
 export class ResponseRelay implements BodyParts {

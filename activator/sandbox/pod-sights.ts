@@ -1,5 +1,5 @@
 import type { Pod } from "../../api/kinds/core.ts";
-import { isUnschedulable } from "../failures/failure-reasons.ts";
+import { isUnschedulable } from "../failures/detect-failures.ts";
 import { addressesOfPod } from "../pod-connections/place.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import { isUnschedulable } from "../failures/failure-reasons.ts";
+import { isUnschedulable } from "../failures/detect-failures.ts";
 import type { OwnProbe } from "../readiness/readiness.ts";
 import type { Question, Resolution } from "./resolve.ts";
 import type { SlimSandbox } from "./slim-sandbox.ts";

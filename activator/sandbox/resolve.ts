@@ -5,7 +5,6 @@ import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { type Fences, mayAskToRun, mayForward } from "../../api/rules/suspension.ts";
 import { readTime } from "../../api/rules/timestamps.ts";
-import { ActivatorError, type ErrorCode } from "../failures/errors-for-clients.ts";
 import {
   currentCondition,
   type FailureOptions,
@@ -13,7 +12,8 @@ import {
   failureOfSandbox,
   isUnschedulable,
   unschedulableLeftMs,
-} from "../failures/failure-reasons.ts";
+} from "../failures/detect-failures.ts";
+import { ActivatorError, type ErrorCode } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import type { Place } from "../pod-connections/place.ts";

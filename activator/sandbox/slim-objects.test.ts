@@ -5,7 +5,7 @@ import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
 import { busyTargetOf } from "../../api/rules/busy-target.ts";
 import { probeHeadersMax } from "../../api/rules/probe-request.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
-import { failureOfPod } from "../failures/failure-reasons.ts";
+import { failureOfPod } from "../failures/detect-failures.ts";
 import { readinessOf } from "../readiness/readiness.ts";
 import { slimClaim, slimPod } from "./slim-objects.ts";
 

@@ -10,7 +10,7 @@ import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { causeOf, formatSeal, inactivityAt, mayAskToRun, sealOf } from "../../api/rules/suspension.ts";
 import { aPodOf, aSandbox, noon } from "../../test/support/builders/builders.ts";
 import { heapBytesOf } from "../../test/support/heap-bytes.ts";
-import { currentCondition, failureOfSandbox } from "../failures/failure-reasons.ts";
+import { currentCondition, failureOfSandbox } from "../failures/detect-failures.ts";
 import { resolveSandbox } from "./resolve.ts";
 import { type SlimSandbox, slimSandbox } from "./slim-sandbox.ts";
 

@@ -6,7 +6,7 @@ import {
   type Round,
   type SuspensionStep,
 } from "../../controller/suspension/handshake/decide-suspension.ts";
-import type { Capture } from "../../controller/suspension/hibernation/capture.ts";
+import type { Capture } from "../../controller/suspension/hibernation/capture-state.ts";
 import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
 import { Codes } from "./codes.ts";

@@ -3,7 +3,7 @@ import type { MemoryImage } from "../../api/kinds/memory-image.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodSpec } from "../../api/kinds/pod.ts";
 import { givenUpAnnotation } from "../../api/rules/keys.ts";
-import { type Capture, captureOf } from "../../controller/suspension/hibernation/capture.ts";
+import { type Capture, captureOf } from "../../controller/suspension/hibernation/capture-state.ts";
 import { nextPodOf } from "../../controller/suspension/hibernation/restore.ts";
 import { runHashOf } from "../../controller/suspension/hibernation/run-hash.ts";
 import { aSandbox } from "../support/builders/builders.ts";

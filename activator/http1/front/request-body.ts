@@ -1,11 +1,11 @@
 import type { KeptBody } from "../../request.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
+import { type BodyParts, relayBody } from "../frame-body.ts";
 import { BodyFramer } from "../parse/body-framer.ts";
 import { trailerSection } from "../parse/chunk-encoder.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { RequestHead } from "../parse/request-head.ts";
 import type { SectionKeeper } from "../parse/section-reader.ts";
-import { type BodyParts, relayBody } from "../relay-body.ts";
 import { KeptBytes } from "./kept-bytes.ts";
 import { leavesRoom, readAheadBytesMax } from "./read-ahead.ts";
 

@@ -9,9 +9,9 @@ import { StreamWait } from "../stream-wait.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { valuesByName } from "./field-lines.ts";
+import type { StreamBody } from "./request-body.ts";
 import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
-import type { StreamBody } from "./stream-body.ts";
 import type { StreamHost, Tunnel } from "./stream-host.ts";
 import { StreamWriter } from "./stream-writer.ts";
 

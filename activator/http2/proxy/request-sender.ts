@@ -3,7 +3,7 @@ import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { type RequestOwner, RequestWriter } from "../../pod-connections/request-writer.ts";
 import { textBytesMax } from "../../socket/outgoing.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
-import type { StreamBodySink } from "../front/stream-body.ts";
+import type { StreamBodySink } from "../front/request-body.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 
 /** Sends one request to a sandbox: its head, its body in the framing that the head announced, and its trailers. */

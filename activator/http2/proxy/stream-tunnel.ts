@@ -14,7 +14,7 @@ import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/w
 import type { Sweep } from "../../sweep.ts";
 import { closeOnceEnded, isEnded } from "../close-once-ended.ts";
 import { cutStream } from "../front/cut-stream.ts";
-import type { StreamBodySink } from "../front/stream-body.ts";
+import type { StreamBodySink } from "../front/request-body.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import type { Tunnel } from "../front/stream-host.ts";
 import { responseFields } from "./response-fields.ts";

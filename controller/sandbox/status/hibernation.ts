@@ -6,7 +6,7 @@ import { findCondition } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { isEvicted } from "../../../api/rules/evicted-memory.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
-import { captureFailure, captureOf } from "../../suspension/hibernation/capture.ts";
+import { captureFailure, captureOf } from "../../suspension/hibernation/capture-state.ts";
 import {
   givenUp,
   holdsMemory,

@@ -4,7 +4,7 @@ import { sealedPodAnnotation } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import { anImage } from "../../../test/support/builders/memory-images.ts";
-import type { Capture } from "../hibernation/capture.ts";
+import type { Capture } from "../hibernation/capture-state.ts";
 import { decideSuspension, type Situation } from "./decide-suspension.ts";
 
 const image = anImage();

@@ -14,7 +14,7 @@ import {
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { recordedPodName } from "../../sandbox/find-pod.ts";
 import { loadOf, type Reply, reasonToStayAwake } from "../activators/activator-replies.ts";
-import { type Capture, hasBegun } from "../hibernation/capture.ts";
+import { type Capture, hasBegun } from "../hibernation/capture-state.ts";
 import type { MemoryRefusal } from "../hibernation/memory-provider.ts";
 import { isToHibernate, refusalToSleep } from "../hibernation/strategy.ts";
 

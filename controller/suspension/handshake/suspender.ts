@@ -13,7 +13,7 @@ import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import { cancelled, causeNotRenewed, unaskedCut, workCut } from "../events.ts";
-import { type Capture, captureOf } from "../hibernation/capture.ts";
+import { type Capture, captureOf } from "../hibernation/capture-state.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { type Askers, askAll, type QuestionStep } from "./ask-all.ts";
 import {

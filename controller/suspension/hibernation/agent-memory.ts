@@ -8,7 +8,7 @@ import type { Store } from "../../../kube/informer/informer.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites, View } from "../../own-writes.ts";
 import { ownershipOf } from "../../ownership.ts";
-import { said } from "./capture.ts";
+import { said } from "./capture-state.ts";
 import { containerImagesOf } from "./container-images.ts";
 import { holdsMemory, imageNameOf, isOf } from "./images.ts";
 import type { AskedPod, MemoryProvider, MemoryRefusal, SeenImages } from "./memory-provider.ts";

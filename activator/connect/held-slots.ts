@@ -10,7 +10,7 @@ type HeldClient = Pick<ConnectClient, "head" | "keptBytesMax">;
  *
  * @throws ActivatorError if no place is free.
  */
-export function heldPlaces(
+export function heldSlots(
   limits: Pick<HoldLimits, "admit">,
   { namespace, name }: Pick<Destination, "namespace" | "name">,
   { head, keptBytesMax = 0 }: HeldClient,

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { MemoryImagePhase } from "../../../api/kinds/memory-image.ts";
 import { givenUpAnnotation } from "../../../api/rules/keys.ts";
 import { anImage, type ImageParts } from "../../../test/support/builders/memory-images.ts";
-import { captureFailure, captureOf, hasBegun } from "./capture.ts";
+import { captureFailure, captureOf, hasBegun } from "./capture-state.ts";
 import type { MemoryRefusal } from "./memory-provider.ts";
 
 const refusal: MemoryRefusal = {

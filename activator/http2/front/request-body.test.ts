@@ -3,7 +3,7 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import { expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { openHttp2Client } from "../../../test/support/http2-client.ts";
-import { StreamBody } from "./stream-body.ts";
+import { StreamBody } from "./request-body.ts";
 
 /** The body of a request that is not ended, and whether its end was told. */
 async function openBody(stack: AsyncDisposableStack) {

@@ -7,7 +7,7 @@ import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { httpProgram, openActivatorWorld } from "../../test/support/labs/activator-world.ts";
 import { sightsAfter } from "../sandbox/pod-sights.ts";
 import { type Resolution, resolveSandbox } from "../sandbox/resolve.ts";
-import type { PodFailureCode } from "./failure-reasons.ts";
+import type { PodFailureCode } from "./detect-failures.ts";
 
 const podIP = "127.250.7.1";
 const waiting = { reason: "CrashLoopBackOff", message: "it exits" };

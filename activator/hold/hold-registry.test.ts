@@ -10,7 +10,7 @@ import {
   openActivatorWorld,
 } from "../../test/support/labs/activator-world.ts";
 import { Prober } from "../readiness/prober.ts";
-import { holdsPerSandbox } from "./sandbox-holds.ts";
+import { holdsPerSandbox } from "./hold-registry.ts";
 
 const nova = { namespace: "default", name: "nova" };
 

@@ -1,7 +1,7 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
-import { heldPlaces } from "../connect/held-places.ts";
+import { heldSlots } from "../connect/held-slots.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import { HeldRequest } from "./held-request.ts";
@@ -14,7 +14,7 @@ import { SandboxHold } from "./sandbox-hold.ts";
 export const holdsPerSandbox = 32;
 
 /** All current holds: one for each port of a sandbox, whatever the number of requests. */
-export class SandboxHolds {
+export class HoldRegistry {
   readonly #waits = new Map<string, SandboxHold>();
   /** The number of holds of each sandbox, by namespace and name. */
   readonly #counts = new KeyCounts();
@@ -35,7 +35,7 @@ export class SandboxHolds {
       throw new ActivatorError("HoldLimitReached");
     }
     let waiter: HeldRequest | undefined;
-    const slot = heldPlaces(deps.holdLimits, to, client, (error) => waiter?.end(error));
+    const slot = heldSlots(deps.holdLimits, to, client, (error) => waiter?.end(error));
     const wait = running ?? this.#begin(key, to, uid, connectRequest);
     waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
     wait.join(waiter);
