@@ -90,7 +90,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
 }
 
 /**
- * Waits until the sandbox can be resolved. A client that may not reach the name as it is spelt takes no place, and gets the same
+ * Waits until the sandbox can be resolved. A client that may not reach the name as it is spelt takes no slot, and gets the same
  * error at once whether or not the name exists.
  */
 async function awaitFirstView<I extends Incoming>(

@@ -58,7 +58,7 @@ describe("a TLS client that names a sandbox", () => {
     expect(received.equals(Buffer.concat([hello, Buffer.from("and what follows")]))).toBe(true);
   });
 
-  it("is held like a request, and leaves its place when it goes", async () => {
+  it("is held like a request, and leaves its slot when it goes", async () => {
     await using world = await openByNameWorld();
     await world.asleep("nova", undefined, openToAll);
     using client = await talkTo(world.port);

@@ -6,8 +6,8 @@ import { heldRequests } from "../../test/support/labs/activator-world.ts";
 import { novaHost, openByNameWorld, openToAll } from "../../test/support/labs/by-name-lab.ts";
 
 it.each([
-  { what: "a long ClientHello takes a place for each 8 KiB that may be kept", bytes: 12_000, admitted: 2 },
-  { what: "a short ClientHello takes one place", bytes: 0, admitted: 4 },
+  { what: "a long ClientHello takes a slot for each 8 KiB that may be kept", bytes: 12_000, admitted: 2 },
+  { what: "a short ClientHello takes one slot", bytes: 0, admitted: 4 },
 ])("a held connection by name with $what", async ({ bytes, admitted }) => {
   await using world = await openByNameWorld(["--held-max-per-sandbox=4"]);
   world.kubelet.refuse("nova", "waits");

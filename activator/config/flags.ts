@@ -209,7 +209,7 @@ export const activatorFlags = {
   ),
   "held-max-per-namespace": flag.integer(
     5_000,
-    "as --held-max-total, for one namespace. If this is below --held-max-total, a namespace gets a place in the last tenth of all places only while it holds fewer places than are free",
+    "as --held-max-total, for one namespace. If this is below --held-max-total, a namespace X",
     positive,
   ),
   "held-max-per-sandbox": flag.integer(2_000, "as --held-max-total, for one sandbox", positive),

@@ -42,7 +42,7 @@ async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promi
 }
 
 /**
- * Dials a port that accepted before, in a place of `holdLimits` and within the hold limit. Undefined: the port accepts no longer, so
+ * Dials a port that accepted before, in a slot of `holdLimits` and within the hold timeout. Undefined: the port accepts no longer, so
  * the request must be held.
  */
 async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {

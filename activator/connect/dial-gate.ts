@@ -10,7 +10,7 @@ export class DialGate {
     this.#limit = limit;
   }
 
-  /** @throws the signal's reason if it is aborted before a place is free. */
+  /** @throws the signal's reason if it is aborted before a dial may begin. */
   async run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#enter(key, signal);
     try {
@@ -43,7 +43,7 @@ export class DialGate {
     });
   }
 
-  // A place goes directly to the next in line, so that no later caller overtakes.
+  // The turn goes directly to the next in line, so that no later caller overtakes.
   #leave(key: string): void {
     const queue = this.#queues.get(key);
     const [next] = queue ?? [];

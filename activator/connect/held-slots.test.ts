@@ -9,27 +9,27 @@ const authority = "nova.default.sandbox.localhost";
 const head = (lines: string) => `POST / HTTP/1.1\r\nHost: ${authority}\r\n${lines}\r\n`;
 const refusal = /HoldLimitReached/;
 
-/** A suspended sandbox whose held requests have nine places. */
+/** A suspended sandbox whose held requests have nine slots. */
 async function openCrowd(): Promise<ActivatorWorld> {
   const world = await openActivatorWorld(["--domain=sandbox.localhost", "--http2", "--held-max-per-sandbox=9"]);
   await world.asleep("nova");
   return world;
 }
 
-it("places grow with the bytes of a request while one is free, and all are given back", () => {
+it("slots grow with the bytes of a request while one is free, and all are given back", () => {
   const limits = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 10 });
-  const places = limits.admit("a", "x", 100);
+  const slots = limits.admit("a", "x", 100);
   const other = limits.admit("a", "x");
-  expect([places.grow(8_092), limits.total]).toEqual([true, 2]);
-  expect([places.grow(1), limits.total]).toEqual([true, 3]);
-  expect([places.grow(65_536), limits.total]).toEqual([true, 11]);
-  expect([places.grow(8_192), other.grow(8_193), limits.total]).toEqual([false, false, 11]);
-  places[Symbol.dispose]();
-  places[Symbol.dispose]();
-  expect([places.grow(65_536), limits.total]).toEqual([true, 1]);
+  expect([slots.grow(8_092), limits.total]).toEqual([true, 2]);
+  expect([slots.grow(1), limits.total]).toEqual([true, 3]);
+  expect([slots.grow(65_536), limits.total]).toEqual([true, 11]);
+  expect([slots.grow(8_192), other.grow(8_193), limits.total]).toEqual([false, false, 11]);
+  slots[Symbol.dispose]();
+  slots[Symbol.dispose]();
+  expect([slots.grow(65_536), limits.total]).toEqual([true, 1]);
 });
 
-describe("a held request takes a place for each 8 KiB", () => {
+describe("a held request takes a slot for each 8 KiB", () => {
   it("of its body over HTTP/2, and is rejected if its body finds none", async () => {
     await using world = await openCrowd();
     using client = openHttp2Client(world.activator.proxyPort);

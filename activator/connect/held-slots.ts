@@ -5,10 +5,10 @@ import type { ConnectClient, Destination } from "./connect-request.ts";
 type HeldClient = Pick<ConnectClient, "head" | "keptBytesMax">;
 
 /**
- * Takes the places of a request or a raw connection: for its head, and for what is kept of its body, also of what arrives later. `crowded`
- * is called if there is no place for that: then the request must end.
+ * Takes the slots of a request or a raw connection: for its head, and for what is kept of its body, also of what arrives later. `crowded`
+ * is called if there is no slot for that: then the request must end.
  *
- * @throws ActivatorError if no place is free.
+ * @throws ActivatorError if no slot is free.
  */
 export function heldSlots(
   limits: Pick<HoldLimits, "admit">,
@@ -17,15 +17,15 @@ export function heldSlots(
   crowded: (error: ActivatorError) => void,
 ): Disposable {
   const body = head?.keptBody;
-  const places = limits.admit(namespace, name, (head?.bytes ?? keptBytesMax) + (body?.keptBytes ?? 0));
-  if (!body) return places;
+  const slots = limits.admit(namespace, name, (head?.bytes ?? keptBytesMax) + (body?.keptBytes ?? 0));
+  if (!body) return slots;
   body.onGrowth((more) => {
-    if (!places.grow(more)) crowded(new ActivatorError("HoldLimitReached"));
+    if (!slots.grow(more)) crowded(new ActivatorError("HoldLimitReached"));
   });
   return {
     [Symbol.dispose]: () => {
       body.onGrowth(undefined);
-      places[Symbol.dispose]();
+      slots[Symbol.dispose]();
     },
   };
 }

@@ -42,7 +42,7 @@ function given({ exists = true, synced = true, left = false, moves = false, isRe
     },
     holdLimits: {
       admit() {
-        seen.push("place");
+        seen.push("slot");
         return { [Symbol.dispose]: () => {} };
       },
     },
@@ -59,14 +59,14 @@ function given({ exists = true, synced = true, left = false, moves = false, isRe
 }
 
 describe("a request to a port that accepted before", () => {
-  it("takes a place, dials, is marked as sent, and leaves no deadline", async () => {
+  it("takes a slot, dials, is marked as sent, and leaves no deadline", async () => {
     const { request, seen, held } = given();
     await reach(request);
-    expect(seen).toEqual(["used", "place", "dialled", "sent to p1"]);
+    expect(seen).toEqual(["used", "slot", "dialled", "sent to p1"]);
     expect(held.size).toBe(0);
   });
 
-  it("takes no place if its client has left", async () => {
+  it("takes no slot if its client has left", async () => {
     const { request, seen } = given({ left: true });
     await expect(reach(request)).rejects.toThrow(ClientGone);
     expect(seen).toEqual(["used"]);
@@ -76,13 +76,13 @@ describe("a request to a port that accepted before", () => {
 it("a request is not sent to an address that its Pod has lost while the connection was awaited", async () => {
   const { request, seen } = given({ moves: true });
   await reach(request);
-  expect(seen).toEqual(["used", "place", "dialled", "closed", "held for u1"]);
+  expect(seen).toEqual(["used", "slot", "dialled", "closed", "held for u1"]);
 });
 
 it("a request whose dial fails waits for the sandbox that it used, and for none that takes its name", async () => {
   const { request, seen } = given({ isReplaced: true });
   await reach(request);
-  expect(seen).toEqual(["used", "place", "dialled", "held for u1"]);
+  expect(seen).toEqual(["used", "slot", "dialled", "held for u1"]);
 });
 
 it("a request to a sandbox that does not exist is not held", () => {

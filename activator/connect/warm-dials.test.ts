@@ -49,7 +49,7 @@ describe("a request to a running sandbox that drops every dial", () => {
     expect(await heldRequests(world)).toBe(0);
   });
 
-  it("takes a place of its sandbox; requests beyond the limit are rejected at once", async () => {
+  it("takes a slot of its sandbox; requests beyond the limit are rejected at once", async () => {
     await using world = await givenUnresponsive("--held-max-per-sandbox=5");
     const answers = await askMany(world, "unresponsive", 8, 2);
     const reasons = answers.map(({ reason }) => reason).sort();

@@ -81,7 +81,7 @@ export function failureOfPod(pod: Stored<Pod>, subject: string, options: Failure
   ];
   const failure = failures.find((each) => each !== undefined);
   if (failure !== undefined) return podFailure(failure.code, subject, failure.because);
-  return troubleOfPlace(pod, subject, options);
+  return failureOfConditions(pod, subject, options);
 }
 
 const podFailure = (code: PodFailureCode, subject: string, because: string): PodFailure => ({
@@ -89,7 +89,7 @@ const podFailure = (code: PodFailureCode, subject: string, because: string): Pod
   ...podFailures[code],
 });
 
-function troubleOfPlace(pod: Stored<Pod>, subject: string, options: FailureOptions) {
+function failureOfConditions(pod: Stored<Pod>, subject: string, options: FailureOptions) {
   if ((unschedulableLeftMs(pod, options) ?? 1) > 0) return undefined;
   const because = pod.status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
   return podFailure("Unschedulable", subject, because);

@@ -60,9 +60,9 @@ export class FirstView {
 
   /**
    * Resolves once the sandbox can be resolved; undefined if it can be now. `spelt`: what the request names as it is spelt. The client
-   * may reach it, and the request takes a place of it.
+   * may reach it, and the request takes a slot of it.
    *
-   * @throws ActivatorError if no place is free, or the limit passes; ClientGone if the client leaves.
+   * @throws ActivatorError if no slot is free, or the limit passes; ClientGone if the client leaves.
    */
   known(request: WaitingRequest, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
     const name = storedName(request.head.host, this.#deps.domains);

@@ -4,7 +4,7 @@ import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { HeldRequest } from "./held-request.ts";
 import { HoldDeadlines } from "./hold-deadlines.ts";
 
-it("a held request that has ended has no deadline any more, and gives its place back once", async () => {
+it("a held request that has ended has no deadline any more, and gives its slot back once", async () => {
   const clock = new FakeClock();
   const deps = {
     ...{ clock, holdDeadlines: new HoldDeadlines(clock), cluster: { sandbox: () => undefined } },
@@ -15,7 +15,7 @@ it("a held request that has ended has no deadline any more, and gives its place 
   const held = new HeldRequest(
     { to: { namespace: "default", name: "nova" }, client, deps } as never,
     { waitingFor: "its Pod", stuck: undefined, left: () => over.push("line") },
-    { [Symbol.dispose]: () => over.push("place") },
+    { [Symbol.dispose]: () => over.push("slot") },
     { [Symbol.dispose]: () => over.push("record") },
   );
   expect(clock.pending).toBe(1);
@@ -23,5 +23,5 @@ it("a held request that has ended has no deadline any more, and gives its place 
   await expect(held.reached).rejects.toMatchObject({ code: "Draining" });
   expect(clock.pending).toBe(0);
   await clock.advance(3_600_000);
-  expect(over).toEqual(["record", "place", "line"]);
+  expect(over).toEqual(["record", "slot", "line"]);
 });

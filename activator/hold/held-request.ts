@@ -23,17 +23,17 @@ export class HeldRequest implements Expiring, ReleasedRequest {
   /** Monotonic milliseconds at the start of the wait. */
   readonly sinceMs: number;
   readonly reached: Promise<Upstream>;
-  readonly #room: HoldProgress;
+  readonly #progress: HoldProgress;
   readonly #slot: Disposable;
   readonly #held: Disposable;
   readonly #seesPage: boolean;
   #resolve: (upstream: Upstream) => void = () => {};
   #reject: (reason: Error) => void = () => {};
 
-  /** Its place and its record end with the wait. */
-  constructor(connectRequest: ConnectRequest, room: HoldProgress, slot: Disposable, held: Disposable) {
+  /** Its slot and its record end with the wait. */
+  constructor(connectRequest: ConnectRequest, progress: HoldProgress, slot: Disposable, held: Disposable) {
     this.connectRequest = connectRequest;
-    this.#room = room;
+    this.#progress = progress;
     this.#slot = slot;
     this.#held = held;
     this.reached = new Promise((resolve, reject) => {
@@ -73,7 +73,7 @@ export class HeldRequest implements Expiring, ReleasedRequest {
   }
 
   timedOut(): void {
-    const { stuck } = this.#room;
+    const { stuck } = this.#progress;
     if (stuck) return this.end(stuck);
     const { namespace, name: subject } = this.connectRequest.to;
     const { cluster, waker } = this.connectRequest.deps;
@@ -82,7 +82,7 @@ export class HeldRequest implements Expiring, ReleasedRequest {
       if (sandbox) waker.comesBack(sandbox.metadata.uid); // the page reloads itself
       return this.end(new ActivatorError("Waking", { subject }));
     }
-    this.end(new ActivatorError("WakeTimedOut", { subject, because: `waiting for ${this.#room.waitingFor}` }));
+    this.end(new ActivatorError("WakeTimedOut", { subject, because: `waiting for ${this.#progress.waitingFor}` }));
   }
 
   #over(): void {
@@ -90,6 +90,6 @@ export class HeldRequest implements Expiring, ReleasedRequest {
     this.connectRequest.deps.holdDeadlines.over(this);
     this.#held[Symbol.dispose]();
     this.#slot[Symbol.dispose]();
-    this.#room.left(this);
+    this.#progress.left(this);
   }
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import { HoldLimits } from "./hold-limits.ts";
 
-it("places are lent up to each limit and returned once", () => {
+it("slots are lent up to each limit and returned once", () => {
   const slots = new HoldLimits({ total: 4, perNamespace: 3, perSandbox: 2 });
   const first = slots.admit("a", "x");
   slots.admit("a", "x");
@@ -18,7 +18,7 @@ it("places are lent up to each limit and returned once", () => {
   expect(() => slots.admit("a", "x")).toThrow();
 });
 
-/** How many places a namespace gets now. */
+/** How many slots a namespace gets now. */
 function taken(slots: HoldLimits, namespace: string): number {
   const before = slots.total;
   try {
@@ -28,18 +28,18 @@ function taken(slots: HoldLimits, namespace: string): number {
   }
 }
 
-it("a namespace finds places beside two others at their limit", () => {
+it("a namespace finds slots beside two others at their limit", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 50 });
   expect(["a", "b", "c", "d", "e"].map((namespace) => taken(slots, namespace))).toEqual([50, 40, 5, 3, 1]);
   expect(slots.total).toBe(99);
 });
 
-it("a namespace may have all places if its limit allows it", () => {
+it("a namespace may have all slots if its limit allows it", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 100, perSandbox: 100 });
   expect(taken(slots, "a")).toBe(100);
 });
 
-it("a returned place leaves the other places of its namespace and its sandbox counted", () => {
+it("a returned slot leaves the other slots of its namespace and its sandbox counted", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 3, perSandbox: 3 });
   const returned = slots.admit("a", "x");
   slots.admit("a", "x");
@@ -53,7 +53,7 @@ it("a returned place leaves the other places of its namespace and its sandbox co
   expect(taken(ofSandbox, "a")).toBe(1);
 });
 
-it("a request with a large head takes a place for each 8 KiB, so held heads take bounded memory", () => {
+it("a request with a large head takes a slot for each 8 KiB, so held heads take bounded memory", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 20 });
   const large = slots.admit("a", "x", 65_536);
   expect(slots.total).toBe(8);
@@ -69,7 +69,7 @@ it("a request with a large head takes a place for each 8 KiB, so held heads take
   expect(taken(slots, "a")).toBe(1);
 });
 
-it("sandboxes and namespaces without a place leave nothing in memory", async () => {
+it("sandboxes and namespaces without a slot leave nothing in memory", async () => {
   const slots = new HoldLimits({ total: 10, perNamespace: 10, perSandbox: 10 });
   using _stays = slots.admit("a", "stays");
   const bytes = await heapBytesOf(() => {

@@ -6,7 +6,7 @@ export interface HoldLimitNumbers {
   readonly perSandbox: number;
 }
 
-/** The number of places in use for one sandbox, or for one namespace. */
+/** The number of slots in use for one sandbox, or for one namespace. */
 interface Count {
   readonly name: string;
   lent: number;
@@ -16,57 +16,57 @@ interface NamespaceCount extends Count {
   readonly sandboxes: Map<string, Count>;
 }
 
-/** The places of one request. Dispose of them to give them back. */
-export interface LentPlaces extends Disposable {
-  /** So many bytes more are kept of the request. Returns whether there was a free place for them, if they need one. */
+/** The slots of one request. Dispose of them to give them back. */
+export interface LentSlots extends Disposable {
+  /** So many bytes more are kept of the request. Returns whether there was a free slot for them, if they need one. */
   grow(bytes: number): boolean;
 }
 
-/** The shared fraction of the places: see `HoldLimits`. */
+/** The shared fraction of the slots: see `HoldLimits`. */
 const sharedPart = 0.1;
 
 /**
- * The bytes of a request, head and kept body, or of a raw connection, that one place has room for. More take more places, so places limit
+ * The bytes of a request, head and kept body, or of a raw connection, that one slot has room for. More take more slots, so slots limit
  * memory too.
  */
-const bytesOfPlace = 8_192;
+const bytesOfSlot = 8_192;
 
 /**
- * Lends places to requests that wait. Without a free place a request is rejected at once: a queue before a queue does not help.
- * A namespace gets one of the last tenth of the places only while it holds fewer than are left, so that namespaces with many
- * held requests leave places for others.
+ * Lends slots to requests that wait. Without a free slot a request is rejected at once: a queue before a queue does not help.
+ * A namespace gets one of the last tenth of the slots only while it holds fewer than are left, so that namespaces with many
+ * held requests leave slots for others.
  */
 export class HoldLimits {
   readonly #limits: HoldLimitNumbers;
   readonly #namespaces = new Map<string, NamespaceCount>();
-  /** The number of shared places. */
+  /** The number of shared slots. */
   readonly #shared: number;
   #total = 0;
 
   constructor(limits: HoldLimitNumbers) {
     this.#limits = limits;
-    // If one namespace may have all places, none are shared.
+    // If one namespace may have all slots, none are shared.
     this.#shared = limits.perNamespace < limits.total ? Math.floor(limits.total * sharedPart) : 0;
   }
 
-  /** The number of places in use. */
+  /** The number of slots in use. */
   get total(): number {
     return this.#total;
   }
 
   /**
-   * Returns the places of one request. A request of which `bytes` bytes are kept is admitted if one place is free, and takes as many as
+   * Returns the slots of one request. A request of which `bytes` bytes are kept is admitted if one slot is free, and takes as many as
    * these need.
    *
-   * @throws ActivatorError if the sandbox, its namespace or the replica has no free place.
+   * @throws ActivatorError if the sandbox, its namespace or the replica has no free slot.
    */
-  admit(namespace: string, name: string, bytes = 0): LentPlaces {
+  admit(namespace: string, name: string, bytes = 0): LentSlots {
     const inNamespace = this.#namespaces.get(namespace) ?? { name: namespace, lent: 0, sandboxes: new Map() };
     const inSandbox = inNamespace.sandboxes.get(name) ?? { name, lent: 0 };
     if (!this.#hasRoom(inNamespace, inSandbox)) throw new ActivatorError("HoldLimitReached");
     if (inNamespace.lent === 0) this.#namespaces.set(namespace, inNamespace);
     if (inSandbox.lent === 0) inNamespace.sandboxes.set(name, inSandbox);
-    return new Places(bytes, {
+    return new Slots(bytes, {
       hasRoom: () => this.#hasRoom(inNamespace, inSandbox),
       take: (more) => this.#take(inNamespace, inSandbox, more),
     });
@@ -79,8 +79,8 @@ export class HoldLimits {
     return free > 0 && !isShared && inNamespace.lent < perNamespace && inSandbox.lent < perSandbox;
   }
 
-  #take(inNamespace: NamespaceCount, inSandbox: Count, places: number): void {
-    this.#add(inNamespace, inSandbox, places);
+  #take(inNamespace: NamespaceCount, inSandbox: Count, slots: number): void {
+    this.#add(inNamespace, inSandbox, slots);
     if (inSandbox.lent === 0) inNamespace.sandboxes.delete(inSandbox.name);
     if (inNamespace.lent === 0) this.#namespaces.delete(inNamespace.name);
   }
@@ -95,11 +95,11 @@ export class HoldLimits {
 interface Lender {
   hasRoom(): boolean;
   /** Negative: they are given back. */
-  take(places: number): void;
+  take(slots: number): void;
 }
 
 /** Given back once. */
-class Places implements LentPlaces {
+class Slots implements LentSlots {
   #lender: Lender | undefined;
   #bytes: number;
   #count: number;
@@ -107,13 +107,13 @@ class Places implements LentPlaces {
   constructor(bytes: number, lender: Lender) {
     this.#lender = lender;
     this.#bytes = bytes;
-    this.#count = placesOf(bytes);
+    this.#count = slotsOf(bytes);
     lender.take(this.#count);
   }
 
   grow(bytes: number): boolean {
     this.#bytes += bytes;
-    const more = placesOf(this.#bytes) - this.#count;
+    const more = slotsOf(this.#bytes) - this.#count;
     if (more <= 0 || !this.#lender) return true;
     if (!this.#lender.hasRoom()) return false;
     this.#count += more;
@@ -128,4 +128,4 @@ class Places implements LentPlaces {
   }
 }
 
-const placesOf = (bytes: number): number => Math.max(Math.ceil(bytes / bytesOfPlace), 1);
+const slotsOf = (bytes: number): number => Math.max(Math.ceil(bytes / bytesOfSlot), 1);

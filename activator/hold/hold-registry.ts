@@ -22,7 +22,7 @@ export class HoldRegistry {
   /**
    * Resolves with a connection on which the use of this connect request is marked as sent.
    *
-   * @throws ActivatorError if no place is free or no connection comes in time; ClientGone if the client left.
+   * @throws ActivatorError if no slot is free or no connection comes in time; ClientGone if the client left.
    */
   join(connectRequest: ConnectRequest): Promise<Upstream> {
     const { to, client, deps, observer } = connectRequest;

@@ -177,7 +177,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry later, or raise --wakes-per-second or --wakes-burst.",
   },
   HoldLimitReached: {
-    why: "Too many requests are held: in all, for the namespace or for the sandbox. Each 8 KiB of a head and of a body that is kept take a place, so a held upload may find none for what arrives of it. Or a namespace would get one of the last tenth of all places, and holds more than are left. Or requests are held for 32 other ports of the sandbox or addresses of its Pod.",
+    why: "Too many requests are held: in all, for the namespace or for the sandbox. A request takes a slot for each 8 KiB of its head and kept body, so a held upload may find no slot for further data. Or only the last tenth of all slots is free, and the namespace holds at least as many. Or requests are held for 32 other ports of the sandbox or addresses of its Pod.",
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {

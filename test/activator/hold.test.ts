@@ -32,7 +32,7 @@ const rawHead = (headers: Record<string, string>) =>
     .join("\r\n");
 
 describe("a held request", () => {
-  it("returns its place and never reaches the sandbox if its client is killed", async () => {
+  it("returns its slot and never reaches the sandbox if its client is killed", async () => {
     await using world = await openActivatorWorld(["--held-max-per-sandbox=1"]);
     const seen: (string | undefined)[] = [];
     await world.asleep("nova");
@@ -53,7 +53,7 @@ describe("a held request", () => {
     expect(seen).toEqual(["/polite"]);
   });
 
-  it("takes a place for each 8 KiB of its head, until it is sent", async () => {
+  it("takes a slot for each 8 KiB of its head, until it is sent", async () => {
     await using world = await openActivatorWorld(["--held-max-per-sandbox=2"]);
     await world.asleep("nova");
     const large = rawHead({ "X-Notes": "n".repeat(15_000) });
@@ -73,7 +73,7 @@ describe("a held request", () => {
     expect(await second.closed()).toContain("awake");
   });
 
-  it("returns its place if its client ends the connection without a reset", async () => {
+  it("returns its slot if its client ends the connection without a reset", async () => {
     await using world = await openActivatorWorld();
     await world.asleep("nova");
     const closed = connect({ port: world.activator.proxyPort, host: "127.0.0.1" });

@@ -137,7 +137,7 @@ describe("before the first list of sandboxes", () => {
     expect(await lab.held()).toBe(0);
   });
 
-  it("a request is held until its client's timeout at most, and returns its place", async () => {
+  it("a request is held until its client's timeout at most, and returns its slot", async () => {
     await using lab = await openLab("Sandbox", "--held-max-total=1", "--held-max-per-namespace=1");
     for (const host of [byService("nova"), byDomain("task")]) {
       expect(await ask(lab, host, { timeoutS: 0.2 })).toBe("503 ClusterUnseen");
@@ -154,7 +154,7 @@ describe("before the first list of sandboxes", () => {
     expect(await first).toBe("I am nova");
   });
 
-  it("a client that leaves returns its place", async () => {
+  it("a client that leaves returns its slot", async () => {
     await using lab = await openLab("Sandbox");
     const client = new AbortController();
     const answer = ask(lab, byService("nova"), { signal: client.signal });
@@ -227,7 +227,7 @@ describe("before the first list of claims, a client with a token for one sandbox
     return openLab(late, ...scoped, "--held-max-per-sandbox=1", "--held-max-per-namespace=1");
   }
 
-  it("gets one answer at once for names that exist and names that do not, and takes no place", async () => {
+  it("gets one answer at once for names that exist and names that do not, and takes no slot", async () => {
     await using lab = await openScopedLab("SandboxClaim");
     expect(await ask(lab, byDomain("nova"), { token: tokenFor("nova") })).toBe("I am nova"); // all sandboxes are listed
     for (const host of [byDomain("nova"), byDomain("ghost"), byService("nova")]) {
@@ -238,7 +238,7 @@ describe("before the first list of claims, a client with a token for one sandbox
     await eventually(async () => (await ask(lab, byDomain("nova"), { token: tokenFor("mine") })) === "403 Forbidden");
   });
 
-  it("takes no place of a sandbox whose Service it names, also before sandboxes are listed", async () => {
+  it("takes no slot of a sandbox whose Service it names, also before sandboxes are listed", async () => {
     await using lab = await openScopedLab("Sandbox");
     for (const host of [byService("nova"), byDomain("nova")]) {
       expect(await ask(lab, host, { token: tokenFor("mine") })).toBe("503 ClusterUnseen");

@@ -91,7 +91,7 @@ describe.each(clients.slice(0, 2))("a held call of gRPC-Web, %s,", (_, open) => 
     expect((await client.call("Unary", "one", { timeoutMs: 600 })).code).toBe(4);
   });
 
-  it("frees its place if its client leaves", async () => {
+  it("frees its slot if its client leaves", async () => {
     await using world = await openActivatorWorld(flags);
     await world.asleep("nova"); // nothing ever listens
     using client = open(serverOf(world, host));
