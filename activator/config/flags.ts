@@ -126,7 +126,7 @@ export const activatorFlags = {
   ),
   http2: flag.boolean(
     true,
-    "accept HTTP/2, gRPC and gRPC-Web on the HTTP and HTTPS listeners; if false, clients are answered with HTTP/1.1 only, and a call of gRPC-Web reaches the sandbox as it is",
+    "accept HTTP/2 and gRPC (over TLS by ALPN h2, in clear text by the HTTP/2 preface), and gRPC-Web over HTTP/1.1 and HTTP/2; if false, the activator speaks only HTTP/1.1 with clients, and a gRPC-Web call reaches the sandbox unchanged",
   ),
   "access-log": flag.boolean(
     true,

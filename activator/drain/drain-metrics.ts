@@ -6,7 +6,7 @@ export function createDrainMetrics(registry: Registry, sizes: { readonly sandbox
   const registers = [registry];
   const calls = new Counter({
     name: "rouse_activator_drain_calls_total",
-    help: "Drain calls by the controller, by call and HTTP status code.",
+    help: "Calls of the controller to the drain listener, by call and HTTP status code.",
     labelNames: ["call", "code"] as const,
     registers,
   });

@@ -38,7 +38,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   });
   new Gauge({
     name: "rouse_activator_held_requests_limit",
-    help: "Limit of rouse_activator_held_requests (--held-max-total), toward which a request with a head of more than 8 KiB counts several times.",
+    help: "Limit of rouse_activator_held_requests (--held-max-total). Toward this limit, a request counts once for each 8 KiB, or part of 8 KiB, of its head and kept body.",
     registers,
   }).set(heldMax);
   for (const trigger of wakeTriggers) for (const outcome of wakeOutcomes) wakes.inc({ trigger, outcome }, 0);

@@ -66,7 +66,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check name and namespace. The status is 502 because the SDKs of the ecosystem expect it.",
   },
   ResponseLost: {
-    why: "The sandbox closed the connection or reset the stream before its response began, or its Pod was deleted. Or its response is not valid HTTP, or its head is too large. Or HTTP/2 cannot carry the status, or the sandbox answered a WebSocket over HTTP/2 with success instead of 101. Or nothing moved in a gRPC call for --stream-idle-timeout. Or unfinished heads took too much memory, and the activator dropped the head of this response.",
+    why: "The sandbox closed the connection or reset the stream before its response began, or its Pod was deleted. Or its response is not valid HTTP, or its head is too large. Or the activator cannot send its status (600 or more) over HTTP/2, or the sandbox answered a WebSocket over HTTP/2 with success instead of 101. Or nothing moved in a gRPC call for --stream-idle-timeout. Or unfinished heads took too much memory, and the activator dropped the head of this response.",
     what: "Check the log of the program of the sandbox. The activator never sends a request to a sandbox twice.",
   },
   UnaskedUpgrade: {

@@ -294,7 +294,7 @@ describe("a response to HTTP/2", () => {
   });
 
   it.each([
-    { answer: "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", because: "its status has no place in HTTP/2" },
+    { answer: "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", because: "Node does not send its status over HTTP/2" },
     { answer: "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n", because: "nothing was asked to be switched" },
     { answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", because: "it is malformed" },
   ])("is 502 because $because", async ({ answer }) => {

@@ -7,7 +7,7 @@ const results = ["answered", "refused", "failed"] as const;
 export function countDrainCalls(call: DrainCall, registry: Registry): DrainCall {
   const calls = new Counter({
     name: "rouse_drain_calls_total",
-    help: "Drain calls to activators, by result: answered, refused (no listener), or failed.",
+    help: "Calls of the controller to the drain listeners of activators, by result: answered, refused (no listener), or failed.",
     labelNames: ["result"],
     registers: [registry],
   });

@@ -62,7 +62,7 @@ export class LogFile implements AsyncDisposable {
     while (this.#offset > 0) {
       const from = Math.max(this.#offset - pieceBytes, 0);
       const bytes = await this.#read(from, this.#offset - from);
-      // The first entry of a piece began before it.
+      // The first entry may have begun in the piece before; it is read with that one.
       const first = from === 0 ? 0 : bytes.indexOf(lineEnd) + 1;
       let at = bytes.lastIndexOf(lineEnd) + 1;
       if (at <= first) {
