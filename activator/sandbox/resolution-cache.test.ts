@@ -47,7 +47,7 @@ describe("a sandbox with a cached resolution", () => {
     expect(ask({ routed: { ...routed, podIp: "fd00::5" } })).toBe("fd00::5 80 young");
   });
 
-  it("is not forwarded to after a promise or a reported suspension", () => {
+  it("is not forwarded to after a fence or a reported suspension", () => {
     const { ask } = asker();
     expect(ask({ fences: { reportedGeneration: 0, fenced: new Set(["p1"]) } })).toBe("pending");
     expect(ask({ fences: { reportedGeneration: 4, fenced: new Set() } })).toBe("pending");
