@@ -44,7 +44,7 @@ export async function endAbandonedRuns(tools: SweepTools, parent: string = tmpdi
       if (found === foldersMax) break;
     }
   } catch (err) {
-    log.warn({ err, folder: parent }, "could not end what killed runs have left; retried at the next start");
+    log.warn({ err, folder: parent }, "could not end leftover processes of killed runs; retried at the next start");
   }
   return {
     removed: Promise.all(removed),
@@ -84,6 +84,6 @@ async function endRun(folder: string, { clock, log }: SweepTools): Promise<boole
   const { processes } = new Directories(folder);
   const records = await ProcessRecords.open(processes);
   const killed = await records.killStrays(clock, log);
-  log.warn({ folder, killed }, "an ephemeral run was killed before; ended what it left, and removing its folder");
+  log.warn({ folder, killed }, "an earlier ephemeral run was killed; ended its processes; removing its folder");
   return (await readdir(processes)).length === 0;
 }

@@ -130,7 +130,7 @@ export const activatorFlags = {
   ),
   "access-log": flag.boolean(
     true,
-    "write a line to the log for each request and each TCP connection to a sandbox, except requests for /healthz, /readyz and /metrics that get 200, and requests whose head is refused; only at the log levels info and debug",
+    "write a line to the log for each request and each TCP connection to a sandbox, except requests for /healthz, /readyz and /metrics that get 200, and requests whose head is rejected; only at the log levels info and debug",
   ),
   "cache-enabled": flag.boolean(false, withoutMeaning),
   "cache-namespace": flag.string("", withoutMeaning),
@@ -146,7 +146,7 @@ export const activatorFlags = {
   ),
   "grpc-web-origins": flag.string(
     "",
-    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as https://app.example.com, separated by commas; *: all origins; needs --http2. A page on a host name of a sandbox may always call that sandbox by its host names, at any port",
+    "origins whose web pages may send gRPC-Web calls to any sandbox, such as https://app.example.com, separated by commas; *: all origins; needs --http2. A page on a host name of a sandbox may always call that sandbox by its host names, at any port",
   ),
   "service-names": flag.string(
     "sandbox-router-svc",
@@ -179,12 +179,12 @@ export const activatorFlags = {
   ),
   "headers-timeout": flag.duration(
     10_000,
-    "maximum time of each of these: a request head, a TLS handshake, a PROXY header, and what a client of the by-name listener sends until its sandbox is named",
+    "maximum time for a request head, for a TLS handshake, for a PROXY header, and for a client of the by-name listener to name its sandbox",
     positive,
   ),
   "proxy-protocol-networks": flag.string(
     "",
-    "networks whose connections to the HTTP and HTTPS listeners, activator ports and the by-name listener must begin with a header of the PROXY protocol, version 1 or 2; separated by commas, such as 10.0.0.0/8,fd00::/8,192.0.2.7. Logs and X-Forwarded-For then show the client address of that header, and nothing else depends on it. From other networks no such header is read; empty: from none",
+    "networks whose connections to the HTTP and HTTPS listeners, activator ports and the by-name listener must begin with a header of the PROXY protocol, version 1 or 2; separated by commas, such as 10.0.0.0/8,fd00::/8,192.0.2.7. Logs and X-Forwarded-For then show the client address of that header, and nothing else depends on it. Headers from other networks are not read; empty: none is read",
   ),
   "keep-alive-timeout": flag.duration(
     120_000,
@@ -199,17 +199,17 @@ export const activatorFlags = {
   ),
   "max-idle-upstream": flag.integer(
     5_000,
-    "maximum number of idle connections kept for each port of a sandbox; 0: none. Together with those in use, the activator keeps only as many as the port had requests at a time in the last 5 to 10 seconds, or 20 if that is more",
+    "maximum number of idle connections kept for each port of a sandbox; 0: none. Together with those in use, the activator keeps only as many as the port had concurrent requests in the last 5 to 10 seconds, or 20 if that is more",
     notNegative,
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request counts once for each 8 KiB, or part of 8 KiB, of its head and of what is kept of its body; a connection by name counts once for each 8 KiB of its ClientHello and 4 KiB more",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request takes one slot for each 8 KiB, or part of 8 KiB, of its head and kept body; a connection by name takes one slot for each 8 KiB of its ClientHello plus 4 KiB",
     positive,
   ),
   "held-max-per-namespace": flag.integer(
     5_000,
-    "as --held-max-total, for one namespace. If this is below --held-max-total, a namespace X",
+    "as --held-max-total, for one namespace. If this is below --held-max-total, a namespace gets a slot of the last tenth only while it holds fewer slots than are free",
     positive,
   ),
   "held-max-per-sandbox": flag.integer(2_000, "as --held-max-total, for one sandbox", positive),
@@ -253,7 +253,7 @@ export const activatorFlags = {
   "tcp-front-bind-address": flag.string("", "address of the activator ports, without a port; empty: all addresses"),
   "by-name-bind-address": flag.string(
     "",
-    "address of the by-name listener, for connections that name their sandbox within TLS, also of clients of PostgreSQL; the sandbox decrypts them itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
+    "address of the by-name listener, for connections that name their sandbox in their TLS handshake, including those of PostgreSQL clients; the sandbox decrypts them itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
   ),
   "log-level": flag.string(
     "info",

@@ -25,12 +25,12 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-name": flag.string(
     "",
-    "name of the cookie that a browser sends in place of a token, to a sandbox that the path names; needs --path-routing-prefix and a mode of authorization other than allow-all; empty: no cookie",
+    "name of the cookie that a browser sends in place of a token, to a sandbox that the path names; needs --path-routing-prefix and an authorization mode other than allow-all; empty: no cookie",
     isCookieName,
   ),
   "authz-cookie-query-param": flag.string(
     "",
-    "name of a query parameter with a token, which the activator exchanges for the cookie; sandboxes that paths name then have no service workers; needs --authz-cookie-name; empty: no query is read",
+    "query parameter that carries a token; the activator exchanges the token for the cookie; sandboxes that paths name then have no service workers; needs --authz-cookie-name; empty: tokens in queries are ignored",
     isName,
   ),
   "authz-cookie-samesite": flag.string(
@@ -44,7 +44,7 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-allowed-origins": flag.string(
     "",
-    "origins of web pages, besides that of the request's host, that may use the cookie, as scheme://host[:port] and separated by commas; needs --authz-cookie-name",
+    "origins of web pages, besides the origin of the request's host, that may use the cookie, as scheme://host[:port] and separated by commas; needs --authz-cookie-name",
   ),
   "authz-trust-forwarded-proto": flag.boolean(
     false,

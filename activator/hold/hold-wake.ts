@@ -20,7 +20,7 @@ export interface HoldWakeParts {
 export class HoldWake {
   readonly #parts: HoldWakeParts;
   #isAsked = false;
-  /** The version whose wake is over; the watch will show a newer one. */
+  /** The resourceVersion whose wake succeeded; until the watch shows a newer one, no wake is sent. */
   #answeredVersion: string | undefined;
   #failure: { readonly error: unknown } | undefined;
 

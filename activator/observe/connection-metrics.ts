@@ -57,12 +57,12 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
 function streamEvents(registers: Registry[]): Pick<ConnectionMetrics, "streamRefused" | "stalledCut" | "broke"> {
   const streamsRefused = new Counter({
     name: "rouse_activator_http2_streams_refused_total",
-    help: "Streams of HTTP/2 that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
+    help: "HTTP/2 streams that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
     registers,
   });
   const stalledCuts = new Counter({
     name: "rouse_activator_http2_stalled_streams_cut_total",
-    help: "Streams of HTTP/2, and calls of gRPC-Web, that were cut because they stood still and too much waited on all streams.",
+    help: "HTTP/2 streams and gRPC-Web calls that were cut because they had stalled and too much data waited on all streams.",
     registers,
   });
   const offenders = new Counter({

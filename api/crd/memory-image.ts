@@ -56,7 +56,7 @@ const containerImages: JsonSchema = {
 
 const spec = object({
   containerImages: described(
-    "The containers of the captured Pod ran these container images. A Pod that goes on from the memory names the same ones by digest, because a tag may have been moved. The controller writes the field with the stage Capture.",
+    "The containers of the captured Pod ran these container images. A Pod that is to be restored names the same container images by digest, because a tag may have been moved. The controller writes the field with the stage Capture.",
     fixed(containerImages),
   ),
   "nodeName*": described("The Pod is on this node.", fixed(named)),
@@ -93,7 +93,7 @@ const durations = object({
 const restore = object({
   durationMs: described("The restore took this number of milliseconds.", milliseconds),
   "outcome*": described(
-    "Restored means that the processes went on. Failed means that gVisor could not restore the processes. Refused means that the shim did not use the memory, because the memory was missing, incomplete, changed or written by another build of gVisor, or because the Pod would have run something else. After Failed and Refused, the processes were started anew.",
+    "Restored means that the processes continued. Failed means that gVisor could not restore the processes. Refused means that the shim did not use the memory, because the memory was missing, incomplete, changed or written by another build of gVisor, or because the Pod would not have run the same as the captured Pod. After Failed and Refused, the processes were started anew.",
     oneOf("Restored", "Failed", "Refused"),
   ),
   "podUID*": described("The new Pod has this UID.", uid),
@@ -128,7 +128,7 @@ const status = object({
   restore: described("The fields say what became of the memory when a new Pod asked for the memory.", restore),
   runscVersion: described("This version of gVisor wrote the files.", { ...text, maxLength: 128 }),
   storeID: described(
-    "The store with this ID has the files. While the disk of that store is not mounted, the node agent says nothing about the files.",
+    "The store with this ID has the files. While the disk of that store is not mounted, the node agent reports nothing about the files.",
     { ...text, maxLength: 64 },
   ),
 });
@@ -151,7 +151,7 @@ export const memoryImageDefinition: Definition = singleVersionDefinition({
   shortName: "memimg",
   description: "A MemoryImage stands for the memory of one Pod of a sandbox, which is captured on the disk of a node.",
   parts: {
-    spec: described("The controller writes here what the node agent is to capture.", spec),
+    spec: described("The controller writes here what the node agent must capture.", spec),
     status: described("The node agent writes here what became of the memory.", status),
     columns,
     rules: [nameIsLabel],

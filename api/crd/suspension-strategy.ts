@@ -1,4 +1,4 @@
-// How deep a sandbox sleeps: the field, and what the status tells about it.
+// How deep a sandbox sleeps: the field, and what the status reports about it.
 import { suspensionStrategyDefaults } from "../rules/defaults.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, int64, object, oneOf, text, time } from "./shapes.ts";
@@ -23,7 +23,7 @@ export const suspensionStrategy: JsonSchema = described(
 
 const lastWake = object({
   "mode*": described(
-    "Restored means that the processes went on with the memory. Anew means that the processes were started anew, without the memory.",
+    "Restored means that the processes continued with the memory. Anew means that the processes were started anew, without the memory.",
     oneOf("Restored", "Anew"),
   ),
   durationMilliseconds: described(
@@ -63,7 +63,7 @@ export const hibernation: JsonSchema = described(
     ),
     reason: described("The word says why the memory is not kept. Only state Stopped has the field.", text),
     state: described(
-      "Hibernated means that the sandbox is suspended, and the memory is kept. Restoring means that a Pod that asks for the memory is on the node, and the node has not told yet what the Pod got. Stopped means that the sandbox is suspended without the memory. The field is absent otherwise.",
+      "Hibernated means that the sandbox is suspended, and the memory is kept. Restoring means that a Pod that asks for the memory is on the node, and the node has not reported yet whether the Pod received the memory. Stopped means that the sandbox is suspended without the memory. The field is absent otherwise.",
       oneOf("Hibernated", "Restoring", "Stopped"),
     ),
   }),

@@ -72,7 +72,7 @@ export const withdrawnAnnotation = "hibernation.rouse.dev/withdrawn";
 export const runHashAnnotation = "hibernation.rouse.dev/run-hash";
 /** On a MemoryImage: why it is not to be used for a Pod any more, in one word. */
 export const givenUpAnnotation = "hibernation.rouse.dev/given-up";
-/** On a MemoryImage: the UID of the Pod that may go on from it. Written before that Pod can start, so that no other ever does. */
+/** On a MemoryImage: the UID of the only Pod that may be restored from it. Written before that Pod can start. */
 export const usedByAnnotation = "hibernation.rouse.dev/used-by";
 
 /** On a pool created by the migration from `v1alpha1`. */

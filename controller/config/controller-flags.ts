@@ -41,12 +41,12 @@ export const controllerFlags = {
   ),
   "kube-api-qps": flag.float(
     -1,
-    "maximum number of calls to the API server per second, besides watches and the calls about the Lease; 0 or less: unlimited",
+    "maximum number of calls to the API server per second, not counting watches and the calls about the Lease; 0 or less: unlimited",
   ),
   "kube-api-burst": flag.integer(10, "number of calls that may come at once, before --kube-api-qps limits them"),
   "api-connections": flag.integer(
     1,
-    "the controller opens at most 32 times this many connections for calls of one namespace to the API server, and 8 times this many besides for those of others; watches and the Lease have their own",
+    "the controller opens at most 32 times this many connections for calls of one namespace to the API server, and 8 times this many in addition for calls of other namespaces; watches and the Lease have separate connections",
   ),
   "separate-watch-connection": flag.boolean(
     false,
@@ -63,11 +63,11 @@ export const controllerFlags = {
   ),
   "hibernation-namespace": flag.string(
     "agent-sandbox-system",
-    "with --hibernation: namespace of the key that permits Pods to be restored; the node agents must be in the same namespace",
+    "with --hibernation: namespace of the signing key for restores; the node agents must be in the same namespace",
   ),
   hibernation: flag.boolean(
     false,
-    "experimental: have the agents of the nodes keep the memory of sandboxes with suspensionStrategy.type Hibernate; needs the kind MemoryImage and the permission to write it",
+    "experimental: let node agents keep the memory of sandboxes with suspensionStrategy.type Hibernate; needs the kind MemoryImage and the permission to write it",
   ),
   "disable-sandbox-events": flag.boolean(false, "do not record events about Sandboxes and activators"),
 
@@ -83,7 +83,7 @@ export const controllerFlags = {
   "activator-drain-port": flag.integer(drainPortDefault, "port of the drain listener of the activators"),
   "activator-vanish-grace": flag.duration(
     usualVanishGraceMs,
-    "after an activator has disappeared or restarted, how long no sandbox is suspended for inactivity, so that its clients can reconnect",
+    "how long no sandbox is suspended for inactivity after an activator has disappeared or restarted, so that its clients can reconnect",
   ),
   "activator-silence-limit": flag.duration(
     0,
@@ -96,7 +96,7 @@ export const controllerFlags = {
   ),
   "tcp-front-ports-per-sandbox": flag.integer(
     32,
-    "maximum number of activator ports that one sandbox uses; with its quarantined ones it has at most twice as many; the name of its Service does not lead to its further ports",
+    "maximum number of activator ports that one sandbox uses; together with quarantined ports, it has at most twice as many; further ports of the sandbox are not reachable through the name of its Service",
   ),
   "tcp-front-ports-per-namespace": flag.integer(
     5_500,
@@ -158,7 +158,7 @@ export const controllerFlags = {
   ),
   "tls-cipher-suites": flag.string(
     "",
-    "with --metrics-secure-serving: cipher suites below TLS 1.3 by their IANA names, separated by commas; empty: those of Node",
+    "with --metrics-secure-serving: cipher suites below TLS 1.3 by their IANA names, separated by commas; empty: the defaults of Node",
   ),
 
   "enable-webhook": flag.boolean(true, "serve the conversion webhook between v1alpha1 and v1beta1"),

@@ -91,7 +91,7 @@ async function giveUpInterrupted(observed: Observed, parts: ApplyParts): Promise
   const { key, memoryImage, podUID = "", sandbox } = observed;
   const { doors, log, metrics } = parts;
   if (sandbox?.sentry && !sandbox.isPaused) {
-    log.warn({ image: textOf(key), pod: podUID }, "nobody knows whether this Pod was frozen; ending its sentry");
+    log.warn({ image: textOf(key), pod: podUID }, "it is unknown whether this Pod was frozen; ending its sentry");
     await doors.sandboxes.end(sandbox);
   }
   const failure = new CaptureFailed("Interrupted", "the node agent was restarted");
@@ -202,6 +202,6 @@ async function thaw(observed: Observed, sandbox: PodSandbox | undefined, parts: 
     );
   });
   const is = await Promise.race([lateAnswer, thawed]);
-  if (is === "late") log.warn({ image: textOf(key) }, "gVisor does not let a Pod go on yet; still waiting");
+  if (is === "late") log.warn({ image: textOf(key) }, "gVisor has not thawed a Pod yet; still waiting");
   else log.info({ image: textOf(key) }, "the Pod of a failed capture runs again");
 }

@@ -71,7 +71,7 @@ export async function work(
   const sweep = async () => {
     for (;;) {
       await removeLeft(doors).catch((error: unknown) => {
-        log.warn({ err: error }, "cannot remove what shims have left; retrying in a minute");
+        log.warn({ err: error }, "cannot remove leftovers of shims; retrying in a minute");
       });
       // A disk that cannot be read for a moment must not end the captures in progress.
       await addAll().catch((error: unknown) => {

@@ -31,7 +31,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   MissingCredentials: {
     why: "The activator has a static token, and the request has no credential. A credential is one header Authorization with a bearer token. If the path names the sandbox, and the request has no header Authorization of any form, the query parameter of --authz-cookie-query-param and the cookie of --authz-cookie-name are credentials too.",
-    what: "Send a token. The notes of the chart show how to get it.",
+    what: "Send a token. The notes of the chart show how to get one.",
   },
   WrongToken: {
     why: "The token of the request is not the static token of the activator.",

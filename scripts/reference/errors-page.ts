@@ -21,12 +21,12 @@ export function errorsPage(): string {
         return [code(name), String(spec.status), String(spec.retryAfterSeconds ?? ""), why, what];
       }),
     ),
-    "TCP has no place for an answer, so the activator resets a TCP connection that it cannot serve. The same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
+    "TCP cannot carry an error, so the activator resets a TCP connection that it cannot serve. The same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
     table(
       ["Code", "Why", "What to do"],
       peerRefusals.map((name) => row(name, adviceOn(name, peerAdvice, "peer-advice.ts"))),
     ),
-    "Connections by name, to the listener of `--by-name-bind-address`, have these values besides. Where the table says so, the client gets an alert of TLS or an error of PostgreSQL. A name that leads to a sandbox that is deleted or expired, or to an unclaimed member of a warm pool, is answered like an unknown name. Otherwise the connection is reset.",
+    "Connections by name, to the listener of `--by-name-bind-address`, have these additional values. Where the table says so, the client gets a TLS alert or a PostgreSQL error. If a name leads to a deleted or expired sandbox, or to an unclaimed member of a warm pool, the client gets the same answer as for an unknown name. Otherwise the connection is reset.",
     table(
       ["Code", "Why", "What to do"],
       nameRefusals.map((name) => row(name, adviceOn(name, nameAdvice, "name-advice.ts"))),

@@ -48,11 +48,11 @@ const annotations = [
     "Pod",
     "A hash of what the Pod runs, for hibernation. Written by the controller with --hibernation. The controller never copies annotations of this group from a template.",
   ],
-  [memoryImageAnnotation, "Pod", "The MemoryImage that the Pod is to be restored from. Written by the controller."],
+  [memoryImageAnnotation, "Pod", "The MemoryImage from which the Pod is to be restored. Written by the controller."],
   [
     memoryStoreAnnotation,
     "Pod",
-    "The store that has this memory, as `status.storeID` of the MemoryImage. The Pod waits while its node has another one. Written by the controller.",
+    "The store that has this memory, as `status.storeID` of the MemoryImage. The Pod waits while its node has another store. Written by the controller.",
   ],
   [
     signatureAnnotation,
@@ -62,12 +62,12 @@ const annotations = [
   [
     givenUpAnnotation,
     "MemoryImage",
-    "No Pod goes on from this memory any more; the value is the reason. Written by the controller.",
+    "No Pod is restored from this memory any more; the value is the reason. Written by the controller.",
   ],
   [
     usedByAnnotation,
     "MemoryImage",
-    "The UID of the only Pod that may go on from this memory. Written by the controller before that Pod can start.",
+    "The UID of the only Pod that may be restored from this memory. Written by the controller before that Pod can start.",
   ],
   [
     policyTemplateAnnotation,

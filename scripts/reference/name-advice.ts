@@ -5,17 +5,17 @@ const require = "Connect with TLS, with psql by sslmode=require.";
 
 /** The text of the errors page about connections by name that are rejected. */
 export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
-  NotTls: { why: "The client sent neither a ClientHello nor a request of PostgreSQL for TLS.", what: require },
+  NotTls: { why: "The client sent neither a ClientHello nor a PostgreSQL request for TLS.", what: require },
   WithoutTls: {
-    why: "A client of PostgreSQL did not ask for TLS. The client gets an error of PostgreSQL that says so.",
+    why: "A PostgreSQL client did not ask for TLS. It gets a PostgreSQL error that says so.",
     what: require,
   },
   EarlyBytes: {
-    why: "A client of PostgreSQL sent bytes in clear text before the activator had answered its request for TLS.",
+    why: "A PostgreSQL client sent bytes in clear text before the activator had answered its request for TLS.",
     what: "Check who could have added bytes between the client and the activator.",
   },
   CancelWithoutName: {
-    why: "A client of PostgreSQL asked in clear text to cancel a query. Such a request names no sandbox.",
+    why: "A PostgreSQL client asked in clear text to cancel a query. Such a request names no sandbox.",
     what: "Use a client with libpq 17 or newer, or pg_cancel_backend().",
   },
   MalformedHello: {
@@ -28,7 +28,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Connect to a name and not to an address; psql sends the name from version 14 on, unless sslsni is 0.",
   },
   UnknownName: {
-    why: "The server name is no host name of a Sandbox or SandboxClaim that exists. The client gets the alert unrecognized_name.",
+    why: "No existing Sandbox or SandboxClaim has the server name as its host name. The client gets the alert unrecognized_name.",
     what: "Check the name: NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
   },
   NotAllowedByName: {
@@ -44,11 +44,11 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Find out who opens connections and sends nothing.",
   },
   SandboxWithoutTls: {
-    why: "The sandbox answered no (N) to a request of PostgreSQL for TLS.",
+    why: "The sandbox answered no (N) to a PostgreSQL request for TLS.",
     what: "Give the server in the sandbox a certificate; for PostgreSQL set ssl to on.",
   },
   SandboxTlsUnanswered: {
-    why: "The sandbox did not answer a request of PostgreSQL for TLS within --connect-timeout, answered neither yes (S) nor no, or closed the connection.",
-    what: "Check that the port of the sandbox is that of a PostgreSQL server.",
+    why: "The sandbox did not answer a PostgreSQL request for TLS within --connect-timeout, answered neither yes (S) nor no, or closed the connection.",
+    what: "Check that the port of the sandbox belongs to a PostgreSQL server.",
   },
 };

@@ -18,7 +18,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   AnnotationNotWritten: {
     on: "Sandbox; SandboxClaim",
     means:
-      "The API server rejected an annotation without which the controller goes on, often because all annotations of the object together may have at most 256 KiB. The text names the annotation. The controller tries again after at most 10 minutes, or once the object has fewer bytes of annotations. The controller tries to write the cause of a suspension at each reconcile.",
+      "The API server rejected an annotation that the controller can do without, often because all annotations of the object together may have at most 256 KiB. The text names the annotation. The controller retries after at most 10 minutes, or once the object has fewer bytes of annotations. The controller tries to write the cause of a suspension at each reconcile.",
   },
   BusyProbeUnanswered: {
     on: "Sandbox",
@@ -33,7 +33,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   ClaimExpired: {
     on: "SandboxClaim",
     means:
-      "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes the claim, a second event says so.",
+      "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes the claim, a second event reports this.",
   },
   MemoryNotKept: {
     on: "Sandbox",
@@ -52,11 +52,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   PodRejected: {
     on: "Sandbox",
     means:
-      "An admission policy or webhook rejects the Pod that goes on from the memory of the sandbox, or the signature on that Pod, and not a Pod without the memory. The controller gives the memory up; the text has the words of the API server.",
+      "An admission policy or webhook rejects the Pod that is to be restored, or the signature on that Pod, but not a Pod without the memory. The controller gives up the memory; the text has the message of the API server.",
   },
   MemoryRestored: {
     on: "Sandbox",
-    means: "Its processes go on with their memory in a new Pod.",
+    means: "Its processes continue with their memory in a new Pod.",
   },
   MultiplePods: {
     on: "Sandbox",
@@ -82,8 +82,8 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     on: "Pod",
     means: "It has the labels of an activator but another service account, so the controller ignores it.",
   },
-  PodFailed: { on: "Sandbox", means: "Its Pod has failed while the sandbox was to run." },
-  PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox was to run." },
+  PodFailed: { on: "Sandbox", means: "Its Pod has failed while the sandbox should run." },
+  PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox should run." },
   SandboxAdopted: { on: "SandboxClaim", means: "It was given a sandbox of a warm pool." },
   SandboxCleanupFailed: {
     on: "Sandbox",
@@ -119,7 +119,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. That happens when an activator has not responded for 5 minutes, and after drainTimeoutSeconds: in a manual suspension to all work, in a suspension for inactivity only to requests that match ignoreRequests. The text says what was cut.",
+      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. This happens when an activator has not responded for 5 minutes, and after drainTimeoutSeconds: in a manual suspension to all work, in a suspension for inactivity only to requests that match ignoreRequests. The text names the work that was cut.",
   },
   SuspensionBlocked: {
     on: "Sandbox",
@@ -147,7 +147,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   UnreadableTime: {
     on: "Sandbox, SandboxClaim",
-    means: "A time in its spec cannot be read, though the API server accepted it. The controller ignores that time.",
+    means: "A time in its spec cannot be read, although the API server accepted it. The controller ignores that time.",
   },
   WarmPoolNotProgressing: { on: "SandboxWarmPool", means: "It makes no progress; the text names the obstacle." },
   WarmPoolProgressing: { on: "SandboxWarmPool", means: "It makes progress again." },
@@ -167,7 +167,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     MultiplePods:
       "Several Pods belong to it. These Pods and its Service stay as they are until one Pod is left, or the sandbox expires.",
     InvalidConfiguration:
-      "The API server answers 422 Invalid to the write of an object of the sandbox, such as the Pod, also where an admission policy rejects the object. The controller tries the write again after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the Sandbox or an object of it changes. Or the Sandbox has more than 100 integers beyond 2^53, and at least one is in the Pod template; the controller creates no Pod until the Sandbox changes. If something else fails too, or the API server gives another answer, such as 400 or 403, as most admission webhooks do, the reason is ReconcilerError.",
+      "The API server answers 422 Invalid to the write of an object of the sandbox, such as the Pod; an admission policy may be the cause. The controller retries the write after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the Sandbox or an object of it changes. Or the Sandbox has more than 100 integers beyond 2^53, and at least one is in the Pod template; the controller creates no Pod until the Sandbox changes. If something else fails too, or the API server gives another answer, such as 400 or 403, as most admission webhooks do, the reason is ReconcilerError.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
   },
   Suspended: {
@@ -175,12 +175,12 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     PodTerminating: "It is being suspended: its Pod is drained or is being deleted.",
     NotSuspended: "It is not suspended.",
     PodNotOwned:
-      "The Pod that its annotation agents.x-k8s.io/pod-name names, or else the Pod of its own name, does not belong to the sandbox: that Pod has another owner, or none. The controller leaves the Pod alone, and removes the annotation.",
+      "The Pod that its annotation agents.x-k8s.io/pod-name names, or else the Pod of its own name, does not belong to the sandbox, because it has another owner, or none. The controller leaves the Pod alone, and removes the annotation.",
     PodStateUnknown: "It is being suspended, and it is not known yet whether its Pod is gone.",
   },
   Finished: { PodSucceeded: "Its Pod has ended with success.", PodFailed: "Its Pod has failed." },
   PodScheduled: {
-    PodScheduled: "Its Pod has a node. Other reasons are those of the scheduler.",
+    PodScheduled: "Its Pod has a node. All other reasons come from the scheduler.",
     PodSchedulingUnknown:
       "Its Pod has not reported yet whether it has a node, or could not be created, adopted or deleted.",
   },
@@ -195,9 +195,9 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     ActivatorUnreachable:
       "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
     AnnotationRejected:
-      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations have no room left, or an admission policy or webhook takes it out of the write. The controller tries again after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
+      "The API server rejects an annotation that its suspension for inactivity needs, often because the annotations are too large, or an admission policy or webhook removes it from the write. The controller retries after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
     MemoryNotKept:
-      "It has suspensionStrategy.onFailure StayAwake, and its memory cannot be kept; the message names all reasons. A manual suspension is carried out all the same.",
+      "It has suspensionStrategy.onFailure StayAwake, and its memory cannot be kept; the message names all reasons. A manual suspension still takes place.",
   },
 };
 
@@ -206,39 +206,39 @@ export const memoryReasons: Meanings<RefusalReason> = {
   RuntimeClassNotSet: "runtimeClassName of the Pod is not set. Memory can be kept in gVisor only.",
   HostNetwork: "The Pod uses the network of its node.",
   InitContainers: "The Pod has init containers or sidecar containers, perhaps from a mutating webhook.",
-  EphemeralContainers: "The Pod has ephemeral containers, as after kubectl debug.",
+  EphemeralContainers: "The Pod has ephemeral containers, for example after kubectl debug.",
   PostStartHook: "A container of the Pod has a postStart hook.",
   Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
   EphemeralVolumes:
-    "The Pod has volumes that end with it (emptyDir, ephemeral, csi or gitRepo). The next Pod gets new ones, so the memory would not fit to the files.",
+    "The Pod has volumes that end with it (emptyDir, ephemeral, csi or gitRepo). The next Pod gets new ones, and the memory would not match them.",
   UnknownVolumes:
-    "The Pod has volumes of other kinds than persistentVolumeClaim, hostPath, configMap, secret, projected and downwardAPI, such as the files of a container image. Nobody knows whether the next Pod has the same files.",
+    "The Pod has volumes of kinds other than persistentVolumeClaim, hostPath, configMap, secret, projected and downwardAPI, such as the files of a container image. Nobody knows whether the next Pod has the same files.",
   PodAddress:
-    "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it gets no connection.",
+    "A container gets the address of the Pod in an environment variable (status.podIP). The restored processes would keep the former address, and a listener on it would get no connections.",
   PodIdentity:
-    "command, args or subPathExpr of a container use, as $(NAME), an environment variable with metadata.uid or an annotation of the Pod. They differ in each Pod, and what would run must be the same. A shell in the container can read the variable instead.",
+    "command, args or subPathExpr of a container use, as $(NAME), an environment variable with metadata.uid or an annotation of the Pod. These values differ from Pod to Pod, and a restored Pod must run the same command. A shell in the container can read the variable instead.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
-    "The controller cannot read or make the key that permits memory to be restored, or cannot write its public half for the nodes; the log of the controller says why. The controller tries again.",
+    "The controller cannot read or create the key that signs restores, or cannot write its public half for the nodes; the log of the controller has the cause. The controller retries.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. The next Pod of the sandbox can hibernate.",
   AgentNotReady: "The node has no agent whose Pod is Ready.",
-  NoAnswer: "The agent of the node has not said yet whether it can keep the memory of this Pod.",
-  AgentRefused: "The agent of the node cannot capture the Pod; the message has its reason.",
+  NoAnswer: "The node agent has not reported yet whether it can keep the memory of this Pod.",
+  AgentRefused: "The node agent cannot capture the Pod; the message has its reason.",
   ContainerImageUnknown:
-    "The status of the Pod does not name the container image of each container by its digest, so nobody could tell later whether a container image is the same.",
+    "The status of the Pod does not name the container image of each container by its digest, so the controller could not use the same container images later.",
   CaptureFailed:
-    "The capture failed; the message has the reason of the agent. The Pod was ended like in any suspension.",
-  AgentSilent: "The agent of the node did not end the capture within timeoutSeconds and 5 s more.",
+    "The capture failed; the message has the reason of the node agent. The Pod ended as in any suspension.",
+  AgentSilent: "The node agent did not end the capture within timeoutSeconds and 5 s more.",
   NotRecorded:
-    "The memory was captured, and the controller could not write that into the status within 30 s. No later controller would use such memory.",
+    "The memory was captured, but the controller could not write this into the status within 30 s. A later controller uses only memory that the status reports.",
   ImageLost:
     "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
-  Evicted: "The memory was kept. During the sleep its node removed it, because a newer memory image needed the room.",
+  Evicted: "The memory was kept. During the sleep its node removed it to make room for a newer memory image.",
   StrategyChanged:
     "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed it.",
-  NotCaptured: "No reason spoke against the capture, and the memory was not captured all the same.",
+  NotCaptured: "The memory was not captured, although no reason against the capture was known.",
 };
 
 /** Reasons in `status.hibernation.lastWake` of a Sandbox whose memory was kept, and was not restored. */
@@ -247,29 +247,29 @@ export const lossMeanings: Meanings<LossReason> = {
   RunChanged:
     "What the sandbox runs has changed since the capture: container images, command, environment, volumes, limits or another part of its Pod template, or the name of its Pod. The sandbox starts anew from the new template.",
   NotRecorded:
-    "The status did not tell of this memory, as when a controller without --hibernation ran the sandbox meanwhile.",
+    "The status did not report this memory, for example because a controller without --hibernation managed the sandbox meanwhile.",
   SeveralImages: "Several MemoryImages claim to have its memory, so none was used.",
   AlreadyUsed:
-    "A Pod was already restored from this memory, or has tried it, or was made for it and nobody knows what became of it.",
+    "A Pod was already restored from this memory, or has tried to restore it, or was created for it and it is unknown what became of that Pod.",
   ForeignPod:
-    "The sandbox got a Pod that the controller did not make: one that it adopted, or that somebody made in its name.",
+    "The sandbox got a Pod that the controller did not create: an adopted Pod, or a Pod that somebody created with its name.",
   NotScheduled:
-    "The node that has the memory took no Pod: the scheduler still said so after 1 s, as of a node that is cordoned or full, or was still ending other Pods for it after 60 s, or said nothing for 5 min. Or the Pod template names another node.",
+    "The node that has the memory took no Pods, for example because it was cordoned or full: the scheduler still reported this after 1 s, was still ending other Pods for it after 60 s, or reported nothing for 5 min. Or the Pod template names another node.",
   NotStarted:
-    "The node that has the memory started no container of the Pod within 15 min, as one whose store of memory images is full, read-only or not mounted.",
+    "The node that has the memory started no container of the Pod within 15 min, for example because its store of memory images was full, read-only or not mounted.",
   ContainerImageUnknown:
-    "The MemoryImage does not say which container images the Pod ran, as one that a former release of the controller made.",
+    "The MemoryImage does not say which container images the Pod ran, for example because a former release of the controller created it.",
   ContainerImageMissing:
-    "A container image that the captured Pod ran cannot be had any more, or could not be pulled for 40 s. The sandbox starts anew from the container images that its Pod template names.",
+    "A container image that the captured Pod ran is no longer available, or could not be pulled for 40 s. The sandbox starts anew from the container images that its Pod template names.",
   PodRejected:
-    "An admission policy or webhook rejects the Pod that goes on from the memory, as for its container images that are named by digest, and not the one that the Pod template describes. The event PodRejected has the words of the API server.",
+    "An admission policy or webhook rejects the Pod that is to be restored, for example because it names container images by digest, but not the Pod that the Pod template describes. The event PodRejected has the message of the API server.",
   NoSigningKey:
-    "The controller could not read or make the key that permits memory to be restored, or could not write its public half for the nodes; the log of the controller says why.",
+    "The controller could not read or create the key that signs restores, or could not write its public half for the nodes; the log of the controller has the cause.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
-  Evicted: "Its node has removed the memory, because a newer memory image needed the room.",
+  Evicted: "Its node has removed the memory to make room for a newer memory image.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",
   RestoreRefused:
-    "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, the Pod would run something else than the captured one, or the node found no valid signature of the controller for the Pod.",
+    "The shim on the node did not use the memory: it is missing or incomplete, its bytes have changed, another build of gVisor wrote it, the Pod would not run the same as the captured Pod, or the node found no valid signature of the controller for the Pod.",
   NoProvider: "The controller runs without --hibernation now.",
 };
 
@@ -278,7 +278,7 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   TemplateNotFound: "Its SandboxTemplate does not exist.",
   WarmPoolNotFound: "Its SandboxWarmPool does not exist.",
   AdoptionConflict:
-    "The sandbox that it was to get was taken, deleted or kept changing. The claim tries again, with another sandbox if needed.",
+    "The sandbox that it should get was taken, deleted or kept changing. The claim tries again, with another sandbox if needed.",
   SandboxCreatePending: "Its sandbox exists, but the watch of the controller has not shown it yet.",
   InvalidMetadata: "Its additional labels or annotations are not permitted.",
   EnvVarsInjectionRejected:
@@ -289,11 +289,11 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
     "Its lifetime is over. If the API server does not let the controller delete it or its Sandbox, the message names the error.",
   SandboxExpired: "Its sandbox has expired.",
   SandboxMissing:
-    "Its sandbox was lost again and again within a minute of its creation. The next one is created after a wait of at most 30 s.",
+    "Its sandbox repeatedly disappeared within a minute of its creation. The next one is created after a wait of at most 30 s.",
   SandboxNotReady: "Its sandbox has no condition Ready yet, or the Pod of its sandbox has ended and is being replaced.",
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
   InvalidConfiguration:
-    "The API server answers 422 Invalid to a write for the claim, such as the creation of its sandbox, also where an admission policy rejects it. The controller tries the write again after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the claim, its pool, its template or its sandbox changes. With another answer, such as 400 or 403, as most admission webhooks give, the reason is ReconcilerError.",
+    "The API server answers 422 Invalid to a write for the claim, such as the creation of its sandbox; an admission policy may be the cause. The controller retries the write after 10 s, then after pauses that double up to 10 minutes (longer while many writes are rejected), and when the claim, its pool, its template or its sandbox changes. With another answer, such as 400 or 403, as most admission webhooks give, the reason is ReconcilerError.",
   ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
 };

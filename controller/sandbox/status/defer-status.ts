@@ -3,7 +3,7 @@ import { findCondition } from "../../../api/rules/conditions.ts";
 import { isUnclaimedMember } from "../write-priority.ts";
 
 /**
- * How long a status may be deferred that only reports a sandbox as not ready yet, in milliseconds. Most Pods with a
+ * How long to defer a status that only says the sandbox is not ready yet, in milliseconds. Most Pods with a
  * pulled image are Ready within that time, so that one write is enough. No client waits for an unclaimed pool member.
  */
 export const deferStatusMs = (sandbox: Sandbox): number => (isUnclaimedMember(sandbox) ? 2_000 : 500);

@@ -101,7 +101,7 @@ const gaveUp: MemoryRefusal = {
 };
 const used: MemoryRefusal = {
   reason: "ImageLost",
-  message: "the Pod that was made for the memory is gone, and nobody knows whether it had it",
+  message: "the Pod created to restore the memory is gone, and it is unknown whether it received the memory",
 };
 
 const lossesOfSleep: ReadonlySet<unknown> = new Set(["ImageLost", "Evicted"]);

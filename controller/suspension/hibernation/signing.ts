@@ -48,7 +48,7 @@ export class Signing implements Signer {
     const canSign = () => this.canSign();
     new Gauge({
       name: "rouse_hibernation_signing_key",
-      help: "1 if this replica is the leader and has the key by which the leader permits memory to be restored. All other replicas show 0. While the leader shows 0, no memory is kept or restored. With --hibernation only.",
+      help: "1 if this replica is the leader and has the key that signs restores. All other replicas show 0. While the leader shows 0, no memory is kept or restored. With --hibernation only.",
       registers: [options.registry],
       collect() {
         this.set(canSign() ? 1 : 0);
@@ -102,7 +102,7 @@ export class Signing implements Signer {
       try {
         await tellUntilKnown(this.#options, this.#key, AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]));
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, "cannot tell nodes the public key; retrying");
+        if (!signal.aborted) log.warn({ err: error }, "cannot publish the public key to nodes; retrying");
       }
     }
   }
@@ -110,6 +110,6 @@ export class Signing implements Signer {
   async #read(signal: AbortSignal): Promise<undefined> {
     this.#key = await readSigningKey(this.#options, AbortSignal.any([signal, AbortSignal.timeout(attemptLimitMs)]));
     this.#listeners.notify();
-    this.#options.log.info("memory can be kept: the key is read that permits it to be restored");
+    this.#options.log.info("signing key loaded; memory can be kept");
   }
 }

@@ -12,7 +12,7 @@ export class ExpansionTooLong extends Error {
  */
 export function expand(text: string, lookUp: (name: string) => string | undefined, bytesMax: number): string {
   let leftBytes = bytesMax;
-  // Each position is looked at once: where no parenthesis closes, one match takes all the rest of the text.
+  // No position is scanned twice: where no parenthesis closes, one match takes all the rest of the text.
   return text.replace(/\$(?:\$|\(([^)]*)(\)?))/g, (reference: string, name?: string, closing?: string) => {
     if (name === undefined) return "$";
     if (!closing) return reference.replaceAll("$$", () => "$");

@@ -29,17 +29,17 @@ export const agentFlags = {
   ),
   "min-free-bytes": flag.integer(
     1_073_741_824,
-    "what a capture must leave free on the disk of the node, in bytes; the larger of --min-free-bytes and --min-free-percent counts",
+    "free space that a capture must leave on the disk of the node, in bytes; the larger of --min-free-bytes and --min-free-percent counts",
     notNegative,
   ),
   "min-free-percent": flag.integer(
     15,
-    "what a capture must leave free on the disk of the node, in percent of its size; the kubelet ends Pods below 15 percent of the disk of container images; the larger of --min-free-bytes and --min-free-percent counts",
+    "free space that a capture must leave on the disk of the node, in percent of its size; the kubelet evicts Pods if the disk of container images has less than 15 percent free; the larger of --min-free-bytes and --min-free-percent counts",
     (value) => (value < 0 || value > 100 ? "must be from 0 to 100" : undefined),
   ),
   "max-namespace-percent": flag.integer(
     50,
-    "share of one namespace in what all memory images of the node may take, in percent; 100: no limit",
+    "share of one namespace in the space for all memory images of the node, in percent; 100: no limit",
     (value) => (value < 1 || value > 100 ? "must be from 1 to 100" : undefined),
   ),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),

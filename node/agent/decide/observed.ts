@@ -80,7 +80,7 @@ export interface Observed extends RecordsOfImage {
 
 export const isEnding = (pod: Pod | undefined): boolean => !pod || pod.metadata.deletionTimestamp !== undefined;
 
-/** Whether the controller counts on an image no more: what a capture would still write is in vain. */
+/** Whether the controller no longer counts on an image: whatever a capture still writes is wasted. */
 export const isGivenUp = (image: MemoryImage | undefined): boolean =>
   image?.metadata.deletionTimestamp !== undefined || image?.metadata.annotations?.[givenUpAnnotation] !== undefined;
 

@@ -123,6 +123,6 @@ it("memory is told as lost in the sleep if its Pod is gone and nobody knows what
   await lab.change({ operatingMode: "Suspended" });
   await lab.client.delete(podType, { namespace: "default", name: "nova" }, {});
   await using _second = await lab.startController({ flags });
-  const message = "the Pod that was made for the memory is gone, and nobody knows whether it had it";
+  const message = "the Pod created to restore the memory is gone, and it is unknown whether it received the memory";
   await untilTold(lab, { state: "Stopped", reason: "ImageLost", message });
 });
