@@ -18,8 +18,8 @@ async function openCrowd(): Promise<ActivatorWorld> {
 
 it("slots grow with the bytes of a request while one is free, and all are given back", () => {
   const limits = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 10 });
-  const slots = limits.admit("a", "x", 100);
-  const other = limits.admit("a", "x");
+  const slots = limits.lend("a", "x", 100);
+  const other = limits.lend("a", "x");
   expect([slots.grow(8_092), limits.total]).toEqual([true, 2]);
   expect([slots.grow(1), limits.total]).toEqual([true, 3]);
   expect([slots.grow(65_536), limits.total]).toEqual([true, 11]);

@@ -11,13 +11,13 @@ type HeldClient = Pick<ConnectClient, "head" | "keptBytesMax">;
  * @throws ActivatorError if no slot is free.
  */
 export function heldSlots(
-  limits: Pick<HoldLimits, "admit">,
+  limits: Pick<HoldLimits, "lend">,
   { namespace, name }: Pick<Destination, "namespace" | "name">,
   { head, keptBytesMax = 0 }: HeldClient,
   crowded: (error: ActivatorError) => void,
 ): Disposable {
   const body = head?.keptBody;
-  const slots = limits.admit(namespace, name, (head?.bytes ?? keptBytesMax) + (body?.keptBytes ?? 0));
+  const slots = limits.lend(namespace, name, (head?.bytes ?? keptBytesMax) + (body?.keptBytes ?? 0));
   if (!body) return slots;
   body.onGrowth((more) => {
     if (!slots.grow(more)) crowded(new ActivatorError("HoldLimitReached"));

@@ -41,7 +41,7 @@ function given({ exists = true, synced = true, left = false, moves = false, isRe
       },
     },
     holdLimits: {
-      admit() {
+      lend() {
         seen.push("slot");
         return { [Symbol.dispose]: () => {} };
       },

@@ -4,25 +4,25 @@ import { HoldLimits } from "./hold-limits.ts";
 
 it("slots are lent up to each limit and returned once", () => {
   const slots = new HoldLimits({ total: 4, perNamespace: 3, perSandbox: 2 });
-  const first = slots.admit("a", "x");
-  slots.admit("a", "x");
-  expect(() => slots.admit("a", "x")).toThrow("Too many requests are waiting.");
-  slots.admit("a", "y");
-  expect(() => slots.admit("a", "z")).toThrow("Too many requests are waiting.");
-  slots.admit("b", "x");
-  expect(() => slots.admit("c", "x")).toThrow("Too many requests are waiting.");
+  const first = slots.lend("a", "x");
+  slots.lend("a", "x");
+  expect(() => slots.lend("a", "x")).toThrow("Too many requests are waiting.");
+  slots.lend("a", "y");
+  expect(() => slots.lend("a", "z")).toThrow("Too many requests are waiting.");
+  slots.lend("b", "x");
+  expect(() => slots.lend("c", "x")).toThrow("Too many requests are waiting.");
   first[Symbol.dispose]();
   first[Symbol.dispose]();
   expect(slots.total).toBe(3);
-  slots.admit("a", "x");
-  expect(() => slots.admit("a", "x")).toThrow();
+  slots.lend("a", "x");
+  expect(() => slots.lend("a", "x")).toThrow();
 });
 
 /** How many slots a namespace gets now. */
 function taken(slots: HoldLimits, namespace: string): number {
   const before = slots.total;
   try {
-    for (;;) slots.admit(namespace, "x");
+    for (;;) slots.lend(namespace, "x");
   } catch {
     return slots.total - before;
   }
@@ -41,29 +41,29 @@ it("a namespace may have all slots if its limit allows it", () => {
 
 it("a returned slot leaves the other slots of its namespace and its sandbox counted", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 3, perSandbox: 3 });
-  const returned = slots.admit("a", "x");
-  slots.admit("a", "x");
-  slots.admit("a", "y");
+  const returned = slots.lend("a", "x");
+  slots.lend("a", "x");
+  slots.lend("a", "y");
   returned[Symbol.dispose]();
   expect(taken(slots, "a")).toBe(1);
   const ofSandbox = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 2 });
-  const first = ofSandbox.admit("a", "x");
-  ofSandbox.admit("a", "x");
+  const first = ofSandbox.lend("a", "x");
+  ofSandbox.lend("a", "x");
   first[Symbol.dispose]();
   expect(taken(ofSandbox, "a")).toBe(1);
 });
 
 it("a request with a large head takes a slot for each 8 KiB, so held heads take bounded memory", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 20 });
-  const large = slots.admit("a", "x", 65_536);
+  const large = slots.lend("a", "x", 65_536);
   expect(slots.total).toBe(8);
-  slots.admit("a", "x", 8_192);
-  slots.admit("a", "x", 8_193);
+  slots.lend("a", "x", 8_192);
+  slots.lend("a", "x", 8_193);
   expect(slots.total).toBe(11);
-  slots.admit("a", "x", 65_536);
+  slots.lend("a", "x", 65_536);
   expect(slots.total).toBe(19);
-  slots.admit("a", "x", 65_536);
-  expect(() => slots.admit("a", "x")).toThrow("Too many requests are waiting.");
+  slots.lend("a", "x", 65_536);
+  expect(() => slots.lend("a", "x")).toThrow("Too many requests are waiting.");
   large[Symbol.dispose]();
   expect(slots.total).toBe(19);
   expect(taken(slots, "a")).toBe(1);
@@ -71,11 +71,11 @@ it("a request with a large head takes a slot for each 8 KiB, so held heads take 
 
 it("sandboxes and namespaces without a slot leave nothing in memory", async () => {
   const slots = new HoldLimits({ total: 10, perNamespace: 10, perSandbox: 10 });
-  using _stays = slots.admit("a", "stays");
+  using _stays = slots.lend("a", "stays");
   const bytes = await heapBytesOf(() => {
     for (let n = 0; n < 20_000; n += 1) {
-      slots.admit("a", `sandbox-${n}`)[Symbol.dispose]();
-      slots.admit(`namespace-${n}`, "x")[Symbol.dispose]();
+      slots.lend("a", `sandbox-${n}`)[Symbol.dispose]();
+      slots.lend(`namespace-${n}`, "x")[Symbol.dispose]();
     }
   });
   expect(bytes).toBeLessThan(500_000);

@@ -55,12 +55,12 @@ export class HoldLimits {
   }
 
   /**
-   * Returns the slots of one request. A request of which `bytes` bytes are kept is admitted if one slot is free, and takes as many as
+   * Returns the slots of one request. A request of which `bytes` bytes are kept gets slots if one is free, and takes as many as
    * these need.
    *
    * @throws ActivatorError if the sandbox, its namespace or the replica has no free slot.
    */
-  admit(namespace: string, name: string, bytes = 0): LentSlots {
+  lend(namespace: string, name: string, bytes = 0): LentSlots {
     const inNamespace = this.#namespaces.get(namespace) ?? { name: namespace, lent: 0, sandboxes: new Map() };
     const inSandbox = inNamespace.sandboxes.get(name) ?? { name, lent: 0 };
     if (!this.#hasRoom(inNamespace, inSandbox)) throw new ActivatorError("HoldLimitReached");

@@ -47,7 +47,7 @@ async function keptPerChange({ signal, counts }: ReturnType<typeof aCluster>): P
 }
 
 const noChange = { firstSettled: new Promise<void>(() => {}), settled: false };
-const holdLimits = { admit: () => ({ [Symbol.dispose]: () => {} }) };
+const holdLimits = { lend: () => ({ [Symbol.dispose]: () => {} }) };
 const observer = { held: () => ({ [Symbol.dispose]: () => {} }), dialFailed() {}, woke() {} };
 const headers = { host: "nova.default.sandbox.example", headers: [], peer: "192.0.2.1" };
 

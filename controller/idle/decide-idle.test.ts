@@ -165,7 +165,7 @@ describe("exempt from sleeping by itself", () => {
     { why: "it is being deleted", metadata: { deletionTimestamp: noon } },
     { why: "it is suspended", spec: { operatingMode: "Suspended" } },
     { why: "its former Pod is not gone yet", metadata: { annotations: { [sealedPodAnnotation]: seal } } },
-    { why: "it is a spare of a pool", metadata: { labels: { [warmPoolSandboxLabel]: "1234" } } },
+    { why: "it is a member of a pool", metadata: { labels: { [warmPoolSandboxLabel]: "1234" } } },
     { why: "it has expired", spec: { shutdownTime: noon } },
     { why: "its Pod has ended", ended: true },
   ];

@@ -57,7 +57,7 @@ const exemptions: readonly Exemption[] = [
   ({ metadata }) => (metadata.deletionTimestamp ? "it is being deleted" : undefined),
   (sandbox) => (effectiveOperatingMode(sandbox.spec) === "Suspended" ? "it is suspended" : undefined),
   (sandbox) => (sealOf(sandbox) ? "its former Pod is not gone yet" : undefined),
-  ({ metadata }) => (metadata.labels?.[warmPoolSandboxLabel] ? "it is a spare of a pool" : undefined),
+  ({ metadata }) => (metadata.labels?.[warmPoolSandboxLabel] ? "it is a member of a pool" : undefined),
   (sandbox, now) => (isExpired(sandbox, now) ? "it has expired" : undefined),
   ({ status }) => (isConditionTrue(status?.conditions, "Finished") ? "its Pod has ended" : undefined),
 ];

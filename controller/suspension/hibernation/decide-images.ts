@@ -26,7 +26,7 @@ export interface ImagesQuestion {
   readonly sandbox: Stored<Sandbox>;
   /** The Pod that the sandbox controls. */
   readonly pod: Stored<Pod> | undefined;
-  /** A spare of a warm pool is never captured. */
+  /** A member of a warm pool is never captured. */
   readonly isSpare: boolean;
   readonly seen: SeenImages;
 }

@@ -97,7 +97,7 @@ it("nobody changes the image of a container of a Pod that says something about m
   };
   expect(await said(`kubectl create ${controller}`, pod("bound", { "hibernation.rouse.dev/run-hash": "h" }))).toBe("");
   expect(await said("kubectl create", pod("free", {}))).toBe("");
-  const nobody = "nobody may change the image of a container";
+  const nobody = "nobody may change a container image";
   for (const who of ["", controller]) {
     for (const container of ["main", "first"]) {
       const change = `kubectl set image pod/bound ${container}=rouse.invalid/other:1 ${who}`;
