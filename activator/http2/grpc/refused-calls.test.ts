@@ -22,7 +22,7 @@ async function statusOf(...response: readonly Buffer[]) {
 }
 
 describe("a response to a call of gRPC", () => {
-  it.each(["600", "999", "099"])("with the status %s, which HTTP/2 cannot forward, is UNAVAILABLE", async (status) => {
+  it.each(["600", "999", "099"])("with the status %s, which the activator cannot send, is UNAVAILABLE", async (status) => {
     expect(await statusOf(headersOf(1, [[":status", status]]))).toEqual({ status: "14", refusals: ["ResponseLost"] });
   });
 
