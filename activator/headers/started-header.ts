@@ -3,7 +3,7 @@ import type { HeaderPair } from "../request.ts";
 /** In lower case. Only the activator writes it. */
 export const startedHeader = "x-rouse-started";
 
-/** `restored`: the sandbox goes on with its memory. `anew`: the memory is lost that was to be kept. */
+/** `restored`: the sandbox continues with its memory. `anew`: the memory that should have been kept is lost. */
 export type StartedHow = "restored" | "anew";
 
 /** What a client learns about the memory of its sandbox. */

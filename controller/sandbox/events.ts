@@ -191,14 +191,14 @@ function woken(transition: StatusTransition): EventContent | undefined {
     const note = `Sandbox was started anew, without the memory that was kept: ${reason ?? ""}`;
     return { type: "Warning", reason: "MemoryLost", action: "Resuming", note };
   }
-  const note = `Sandbox goes on with its memory${tookMs === undefined ? "" : `: restored in ${tookMs} ms`}`;
+  const note = `Sandbox continues with its memory${tookMs === undefined ? "" : `: restored in ${tookMs} ms`}`;
   return { type: "Normal", reason: "MemoryRestored", action: "Resuming", note };
 }
 
 /** Comes before the memory is told as lost. */
 function podRejected({ rejection }: StatusTransition): EventContent | undefined {
   if (rejection === undefined) return undefined;
-  const note = `The API server rejects the Pod that goes on from the memory of the sandbox, so it starts anew: ${rejection}`;
+  const note = `The API server rejects the Pod that is to be restored, so the sandbox starts anew: ${rejection}`;
   return { type: "Warning", reason: "PodRejected", action: "Resuming", note };
 }
 

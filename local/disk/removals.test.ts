@@ -57,7 +57,7 @@ describe("removals in the background", () => {
       [60, 120].map((seconds) =>
         expect.objectContaining({
           path: folder,
-          msg: `a folder is not removed yet; a program may still write into it; the removal goes on in ${seconds} s`,
+          msg: `a folder is not removed yet; a program may still write into it; the removal continues in ${seconds} s`,
         }),
       ),
     );

@@ -57,7 +57,7 @@ export class Removals implements AsyncDisposable {
   }
 
   #goOnLater(path: string, pauseMs: number, { error: err }: Leftover): void {
-    const again = `the removal goes on in ${pauseMs / 1_000} s`;
+    const again = `the removal continues in ${pauseMs / 1_000} s`;
     this.#log.warn({ err, path }, `a folder is not removed yet; a program may still write into it; ${again}`);
     const next = () => void this.#enqueue(path, Math.min(2 * pauseMs, longestPauseMs));
     void this.#clock.sleep(pauseMs, this.#stop.signal).then(next, () => {}); // it rejects when local mode stops

@@ -78,8 +78,8 @@ describe("a Pod whose memory is kept", () => {
       },
     });
 
-  it("is deleted once the status tells of the memory, and not before", () => {
-    expect(step(kept())).toMatchObject({ do: "wait", on: "the status to tell of its memory" });
+  it("is deleted once the status reports the memory, and not before", () => {
+    expect(step(kept())).toMatchObject({ do: "wait", on: "the status to report its memory" });
     expect(step(kept(), { hibernation: { state: "Stopped" } })).toMatchObject({ do: "wait" });
     expect(step(kept(), { hibernation: { state: "Hibernated" } })).toMatchObject({ do: "deletePod" });
   });

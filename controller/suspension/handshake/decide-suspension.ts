@@ -252,7 +252,7 @@ const tellsOfMemory = ({ spec, status }: Sandbox): boolean =>
 /** This pass writes the status. Memory that no status tells of is not used, so the Pod that has it is not deleted before. */
 function untilTold({ image, leftMs }: NonNullable<Extract<Capture, { is: "over" }>["kept"]>): SuspensionStep {
   if (leftMs <= 0) return { do: "giveUpCapture", image, why: "NotRecorded" };
-  return { do: "wait", on: "the status to tell of its memory", recheckAfterMs: Math.min(leftMs, toldAfterMs) };
+  return { do: "wait", on: "the status to report its memory", recheckAfterMs: Math.min(leftMs, toldAfterMs) };
 }
 
 /** The write of the status, or its error, has the next pass made. This is for what comes of neither. */

@@ -44,7 +44,7 @@ export function captureFailure(image: MemoryImage): MemoryRefusal | undefined {
     return { reason: "AgentSilent", message: "the node agent did not end the capture in time" };
   }
   if (givenUp(image) === "NotRecorded") {
-    return { reason: "NotRecorded", message: "the status could not tell of the memory in time" };
+    return { reason: "NotRecorded", message: "the status could not report the memory in time" };
   }
   const { phase, reason, message } = image.status ?? {};
   if (isEvicted(image)) return { reason: "Evicted", message: "the node needed the room for another memory image" };

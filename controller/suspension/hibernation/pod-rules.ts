@@ -105,7 +105,7 @@ const rules: readonly Rule[] = [
   },
   {
     reason: "UnknownVolumes",
-    message: `the Pod has volumes of other kinds than ${[...knownKinds].join(", ")}, of which nobody knows whether they are the same in the next Pod`,
+    message: `the Pod has volumes of kinds other than ${[...knownKinds].join(", ")}; nobody knows whether the next Pod has the same files`,
     refuses: ({ volumes = [] }) => volumes.some(isOfUnknownKind),
   },
   {

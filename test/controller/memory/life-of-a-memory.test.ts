@@ -53,7 +53,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
       await untilAnswered(lab, uid);
       await vi.waitFor(async () => expect(await images(lab)).toHaveLength(1), waiting);
     }
-    expect(await lab.eventNotes("MemoryRestored")).toContain("Sandbox goes on with its memory: restored in 412 ms");
+    expect(await lab.eventNotes("MemoryRestored")).toContain("Sandbox continues with its memory: restored in 412 ms");
     const text = await controller.metrics();
     expect(metric(text, "rouse_hibernation_captures_total")).toBe(2);
     expect(metric(text, 'rouse_hibernation_wakes_total{mode="Restored",reason=""}')).toBe(2);
