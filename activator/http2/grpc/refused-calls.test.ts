@@ -22,9 +22,12 @@ async function statusOf(...response: readonly Buffer[]) {
 }
 
 describe("a response to a call of gRPC", () => {
-  it.each(["600", "999", "099"])("with the status %s, which the activator cannot send, is UNAVAILABLE", async (status) => {
-    expect(await statusOf(headersOf(1, [[":status", status]]))).toEqual({ status: "14", refusals: ["ResponseLost"] });
-  });
+  it.each(["600", "999", "099"])(
+    "with the status %s, which the activator cannot send, is UNAVAILABLE",
+    async (status) => {
+      expect(await statusOf(headersOf(1, [[":status", status]]))).toEqual({ status: "14", refusals: ["ResponseLost"] });
+    },
+  );
 
   it.each(["204", "205", "304"])("with the status %s and data behind it is UNAVAILABLE", async (status) => {
     const head = headersOf(1, [[":status", status]], flag.endHeaders);
