@@ -39,7 +39,7 @@ const containerImages: JsonSchema = {
   ...listMapOf(
     object({
       containerID: described(
-        "The container has this id at the runtime of its node. If another container has its place when the Pod is frozen, the Pod is not captured: it may run another container image.",
+        "The container has this ID in the container runtime of the node. If another container has replaced this container when the Pod is frozen, the Pod is not captured, because the other container may run another container image.",
         { ...text, minLength: 1, maxLength: containerIdLengthMax },
       ),
       "image*": described("The container ran this container image: a repository with a digest, or a digest alone.", {
