@@ -1,5 +1,6 @@
 import { clientView } from "../../headers/base-path.ts";
 import { ownFields } from "../../headers/own-fields.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "../../http1/frame-body.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import type { ResponseRules } from "../../proxy-interface.ts";
