@@ -19,7 +19,7 @@ describe.each(Object.entries(tools))("the pin of %s", (_name, { module, package:
 describe("the files that a tool is built from", () => {
   it("are the Go files of its folder if it is our own, without the tests", () => {
     const ours = [
-      ...["claim", "config", "image", "killed", "main", "marks", "seam", "sentry"],
+      ...["claim", "config", "image", "join", "killed", "main", "marks", "seam", "sentry"],
       ...["signature", "store", "tombstone", "unknown", "untold"],
     ];
     expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual([

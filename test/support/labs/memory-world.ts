@@ -32,13 +32,14 @@ function startShim(client: KubeClient, node: NodeLab) {
   const start = ({ metadata }: Stored<Pod>): Promise<LabPod> => {
     const { name, uid, annotations } = metadata;
     const image = annotations?.[memoryImageAnnotation];
-    if (image === undefined) return node.startPod({ uid });
+    const passed = { uid, annotations: { ...annotations } };
+    if (image === undefined) return node.startPod(passed);
     const folder = node.path("images", "default", name);
     const memory = readFileSync(`${folder}/${image}/pages.img`, "utf8");
     for (const file of [`${image}.json`, `${image}.main.json`]) {
       writeFileSync(`${folder}/${file}`, JSON.stringify({ pod: uid, container: "c", outcome: "restored" }));
     }
-    return node.startPod({ uid, memory });
+    return node.startPod({ ...passed, memory });
   };
   const pods = startInformer<Pod>({ ...base, client, type: podType, indexes: {}, namespace: "default" });
   pods.onChange(({ current }) => {
