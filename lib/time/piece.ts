@@ -4,10 +4,10 @@ import { nextTurn } from "./yielding.ts";
 /** Three pieces fit into one turn of the event loop (`Turns`). */
 const pieceMs = 15;
 
-/** Whether a loop over many items that begins now has taken long enough: the rest is for a later turn of the event loop. */
-export function pieceFromNow(clock: Clock): () => boolean {
+/** Whether a loop over many items that begins now has taken long enough (`ms`): the rest is for a later turn of the event loop. */
+export function pieceFromNow(clock: Clock, ms = pieceMs): () => boolean {
   const beganMs = clock.ticksMs();
-  return () => clock.ticksMs() - beganMs >= pieceMs;
+  return () => clock.ticksMs() - beganMs >= ms;
 }
 
 /** In a process that gets little processor time, the 15 ms may pass before the second item. */

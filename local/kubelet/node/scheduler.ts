@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { type PersistentVolumeClaim, type Pod, podType } from "../../../api/kinds/core.ts";
 import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
@@ -11,6 +10,8 @@ import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
 import type { Backoff } from "../../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import { pieceFromNow } from "../../../lib/time/piece.ts";
+import { nextTurn } from "../../../lib/time/yielding.ts";
 import { secondsTime } from "../container/container-state.ts";
 import { machineHasProgram } from "../process/machine-programs.ts";
 import { refusalToSchedule, type SchedulingRefusal } from "./schedule.ts";
@@ -94,14 +95,14 @@ export class Scheduler {
 
   async #checkEach(): Promise<void> {
     const { clock, pods } = this.#options;
-    let turnEndsMs = clock.ticksMs() + turnMs;
+    let isPieceOver = pieceFromNow(clock, turnMs);
     const all = pods.list();
     for (const listed of all) {
       // One Pod that cannot be decided about must not keep the others waiting.
       try {
-        if (clock.ticksMs() >= turnEndsMs) {
-          await setImmediate();
-          turnEndsMs = clock.ticksMs() + turnMs;
+        if (isPieceOver()) {
+          await nextTurn();
+          isPieceOver = pieceFromNow(clock, turnMs);
         }
         if (this.#isOver) return;
         // It may have changed meanwhile.
