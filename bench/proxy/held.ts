@@ -1,13 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { residentBytes } from "../../test/programs/process-cost.ts";
 import { http2Loads, runHttp2Load } from "./http2-load.ts";
-import { runLoad } from "./load.ts";
+import { runLoad, warmSeconds } from "./load.ts";
 import { ports } from "./ports.ts";
 import { holdRequests } from "./raw-client-process.ts";
 import type { Running } from "./subjects.ts";
 
 export const heldMax = 10_000;
-const warmSeconds = 2;
 /** The resolution of the event loop's delay histogram in milliseconds, which is part of each measured delay. */
 const loopStepMs = 10;
 

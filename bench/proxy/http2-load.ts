@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { spreadOf } from "../statistics.ts";
 import type { Latency } from "./latency.ts";
-import type { LoadResult } from "./load.ts";
+import { type LoadResult, warmSeconds } from "./load.ts";
 import { callPaths, hostOf, messageOf, ports } from "./ports.ts";
 import { cores } from "./subjects.ts";
 
@@ -28,8 +28,6 @@ export const http2Loads: Readonly<Record<string, Http2Load>> = {
   "gRPC, 16 messages of 1 KB down": { path: callPaths.stream, connections: 10, streams: 10 },
 };
 
-/** Until the code of a proxy in JavaScript is optimized. */
-const warmSeconds = 2;
 /** They contain the connections. */
 const firstCalls = 500;
 /** h2load sends a little less than it is asked for. */

@@ -7,6 +7,9 @@ import { cores } from "./subjects.ts";
 
 const run = promisify(execFile);
 
+/** Until the connections are open and the code of a proxy in JavaScript is optimized. */
+export const warmSeconds = 2;
+
 /** The parameters of wrk. */
 export interface Load {
   readonly path: string;

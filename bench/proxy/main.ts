@@ -8,7 +8,7 @@ import { cpuTimeOf } from "../../test/programs/process-cost.ts";
 import { heldMax, measureHeld } from "./held.ts";
 import { http2Loads, measureCallLatency, runHttp2Load } from "./http2-load.ts";
 import { type Latency, measureLatency } from "./latency.ts";
-import { type Load, type LoadResult, runLoad } from "./load.ts";
+import { type Load, type LoadResult, runLoad, warmSeconds } from "./load.ts";
 import { ports } from "./ports.ts";
 import { runRawClient } from "./raw-client-process.ts";
 import { type ConnectDeps, type Running, startBackends, startWorld, subjects, writeCertificate } from "./subjects.ts";
@@ -25,8 +25,6 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-/** Until the connections are open and the code of a proxy in JavaScript is optimized. */
-const warmSeconds = 2;
 /** At a thousand requests a second, p99 needs at least this duration. */
 const latencySecondsMin = 4;
 const latency = "latency at 1000/s";
