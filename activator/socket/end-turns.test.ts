@@ -9,14 +9,14 @@ import { commonBuffer, newSocket, type SocketReader } from "./wire-socket.ts";
 const crowd = 4 * endsInOneTurn;
 
 /** Connects a crowd, lets `act` end or cut every connection at once, and returns how many were reported in each turn of the event loop. */
-async function reportsByTurn(act: (other: Socket) => void, wantsMore: boolean): Promise<readonly number[]> {
+async function reportsByTurn(act: (other: Socket) => void): Promise<readonly number[]> {
   const others: Socket[] = [];
   await using backend = await openBackend((other) => void others.push(other.on("error", () => {})));
   let [reports, closed] = [0, 0];
   for (let left = crowd; left > 0; left -= 1) {
     const socket = newSocket();
     const reader: SocketReader = {
-      wantsMore,
+      wantsMore: true,
       nextBuffer: () => commonBuffer,
       take() {},
       ended() {
@@ -50,7 +50,7 @@ describe("connections that end at once", () => {
     { how: "by an end", act: (other: Socket) => void other.end() },
     { how: "by a reset", act: (other: Socket) => void other.resetAndDestroy() },
   ])("$how are all reported, and not in one turn of the event loop", async ({ act }) => {
-    const byTurn = await reportsByTurn(act, true);
+    const byTurn = await reportsByTurn(act);
     expect(byTurn.reduce((sum, each) => sum + each, 0)).toBe(crowd);
     expect(Math.max(...byTurn)).toBeLessThanOrEqual(2 * endsInOneTurn);
   });

@@ -5,8 +5,8 @@ import { byCodeUnits } from "../../../lib/data/by-code-units.ts";
 import { semanticallyEqual } from "../../semantic-equality.ts";
 import { isExpired, isMarkedExpired } from "./expiry.ts";
 import {
+  claimCleanupFailed,
   claimExpired,
-  claimExpiredInVain,
   finishedCondition,
   type ReadyFact,
   readyFact,
@@ -18,7 +18,7 @@ export function conclude(ended: Seen): SandboxClaimStatus {
   const { claim, now, problem } = ended;
   const { status: before = {} } = claim;
   if (problem && problem.reason !== "ClaimExpired" && isMarkedExpired(claim) && isExpired(claim, now)) {
-    return markedExpired({ claim, now }, claimExpiredInVain(problem));
+    return markedExpired({ claim, now }, claimCleanupFailed(problem));
   }
   // The name of a Sandbox that we created is known before the store shows it.
   if (problem?.reason === "SandboxCreatePending" && before.sandbox?.name) return before;

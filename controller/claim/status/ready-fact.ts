@@ -52,7 +52,7 @@ export const claimExpired = {
 } as const;
 
 /** While nothing has been deleted the status has to go on to say `ClaimExpired`: only then is it tried again. */
-export const claimExpiredInVain = ({ message }: ClaimProblem): ReadyFact => ({
+export const claimCleanupFailed = ({ message }: ClaimProblem): ReadyFact => ({
   status: "False",
   reason: claimExpired.reason,
   message: `Claim expired. Sandbox cleanup failed. ${message}`,
