@@ -169,7 +169,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
 
     it("gives a Pod on a node its grace period", async () => {
       await using api = await open();
-      const pod = aPod("p", { nodeName: "no-such-node", nodeSelector: undefined, terminationGracePeriodSeconds: 7 });
+      const pod = aPod("p", { nodeName: "no-such-node", terminationGracePeriodSeconds: 7 });
       await api.call("POST", podsOf(api), { body: pod });
       const { object } = await api.call("DELETE", `${podsOf(api)}/p`);
       expect(object.metadata).toMatchObject({ deletionGracePeriodSeconds: 7, deletionTimestamp: expect.any(String) });
@@ -182,7 +182,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await using api = await open();
       const grace = { terminationGracePeriodSeconds: 9_000_000_000_000 };
       await api.call("POST", podsOf(api), {
-        body: aPod("p", { nodeName: "no-such-node", nodeSelector: undefined, ...grace }),
+        body: aPod("p", { nodeName: "no-such-node", ...grace }),
       });
       const { code, object } = await api.call("DELETE", `${podsOf(api)}/p`);
       expect(code).toBe(200);

@@ -57,7 +57,7 @@ export function describeSelecting(where: string, open: OpenContractApi): void {
     it("selects Pods by their node", async () => {
       await using api = await open();
       await api.call("POST", podsOf(api), { body: aPod("p") });
-      await api.call("POST", podsOf(api), { body: aPod("q", { nodeName: "n", nodeSelector: undefined }) });
+      await api.call("POST", podsOf(api), { body: aPod("q", { nodeName: "n" }) });
       const { items } = (await api.call("GET", `${podsOf(api)}?fieldSelector=spec.nodeName%3Dn`)).list;
       expect(items.map(({ metadata }) => metadata.name)).toEqual(["q"]);
       await api.call("DELETE", `${podsOf(api)}/q?gracePeriodSeconds=0`);

@@ -25,12 +25,12 @@ export const aSandbox = (name: string, spec: object = {}) => ({
   spec: { podTemplate: { spec: { containers: [container] } }, ...spec },
 });
 
-/** A Pod that is never bound to a node. */
+/** A Pod that no scheduler looks at: it is never bound to a node, and gets no conditions of a scheduler. */
 export const aPod = (name: string, spec: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",
   metadata: { name },
-  spec: { containers: [container], nodeSelector: { nowhere: "true" }, ...spec },
+  spec: { containers: [container], schedulerName: "nobody", ...spec },
 });
 
 export const aWarmPool = (name: string, replicas: number) => ({
