@@ -1,21 +1,32 @@
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { SandboxIdentity, WakeReport } from "../../api/protocols/drain-protocol.ts";
+import { TurnoverSet } from "../../lib/data/turnover.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
-/** Counts per Pod UID. */
+/** Counts per Pod UID. Nearly always one Pod is counted, without a table: each request would have V8 replace that. */
 class PodCounts {
-  readonly #counts = new Map<string, number>();
+  #pod = "";
+  #count = 0;
+  #others: Map<string, number> | undefined;
   total = 0;
 
   of(podUid: string): number {
-    return this.#counts.get(podUid) ?? 0;
+    return podUid === this.#pod ? this.#count : (this.#others?.get(podUid) ?? 0);
   }
 
   add(podUid: string, difference: 1 | -1): void {
     this.total += difference;
-    const count = this.of(podUid) + difference;
-    if (count === 0) this.#counts.delete(podUid);
-    else this.#counts.set(podUid, count);
+    if (this.#count === 0 && !this.#others?.has(podUid)) this.#pod = podUid;
+    if (podUid === this.#pod) this.#count += difference;
+    else this.#addOther(podUid, difference);
+  }
+
+  #addOther(podUid: string, difference: 1 | -1): void {
+    const others = this.#others ?? new Map<string, number>();
+    const count = (others.get(podUid) ?? 0) + difference;
+    if (count === 0) others.delete(podUid);
+    else others.set(podUid, count);
+    this.#others = others.size === 0 ? undefined : others;
   }
 }
 
@@ -33,7 +44,7 @@ export class SandboxRecord {
   readonly sent = new PodCounts();
   /** Requests that `ignoreRequests` matches, by Pod UID. They are counted so that a Pod is not deleted under them. */
   readonly ignored = new PodCounts();
-  readonly open = new Set<OpenUse>();
+  readonly open = new TurnoverSet<OpenUse>();
   waiting = 0;
   /** Of `sent`: the number that have written a byte to their Pod. While it is above 0 the sandbox is in use. */
   dispatched = 0;

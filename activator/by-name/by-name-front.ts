@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { TurnoverSet } from "../../lib/data/turnover.ts";
 import { guarded, runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
@@ -66,7 +67,7 @@ export class ByNameFront implements Front {
   readonly #server: Server;
   readonly #unnamed: UnnamedClients;
   /** Every open connection; the socket's close removes it. */
-  readonly #open = new Set<WireSocket>();
+  readonly #open = new TurnoverSet<WireSocket>();
   readonly #gate: HeaderGate | undefined;
   readonly #idleWaiters = new IdleWaiters(() => this.#active + this.#waiting === 0);
   #active = 0;

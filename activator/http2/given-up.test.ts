@@ -24,7 +24,7 @@ import {
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../../test/support/proxy-path.ts";
 import { dialledTls, tls } from "../../test/support/tls-path.ts";
 import { hasGivenUp } from "./given-up.ts";
-import { hasPendingFrames } from "./native-handles.ts";
+import { hasPendingFrames } from "./node-internals/native-handles.ts";
 import { ReadShare } from "./read-share.ts";
 
 const all = Object.entries(forbiddenFrames);

@@ -1,5 +1,5 @@
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
-import { hasPendingFrames } from "./native-handles.ts";
+import { hasPendingFrames } from "./node-internals/native-handles.ts";
 import type { ReadShare } from "./read-share.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { TurnoverMap } from "../../lib/data/turnover.ts";
 import { reportUnexpected, runGuarded } from "../../lib/guard/guard.ts";
 import { IdleList, Link } from "../pod-connections/idle-list.ts";
 import { Rank, Ranking } from "../pod-connections/ranking.ts";
@@ -67,7 +68,7 @@ class OfConnection {
 
 class OfNamespace {
   readonly rank = new Rank<OfNamespace>(this);
-  readonly connections = new Map<object, OfConnection>();
+  readonly connections = new TurnoverMap<object, OfConnection>();
   readonly ranking = new Ranking<OfConnection>();
   bytes = 0;
 }
@@ -87,8 +88,8 @@ export class WaitingBudget implements Watched {
   readonly #events: WaitingEvents;
   readonly #sweep: Sweep;
   /** Those on which something may wait. */
-  readonly #watched = new Map<WaitingStream, Waits>();
-  readonly #namespaces = new Map<string, OfNamespace>();
+  readonly #watched = new TurnoverMap<WaitingStream, Waits>();
+  readonly #namespaces = new TurnoverMap<string, OfNamespace>();
   readonly #ranking = new Ranking<OfNamespace>();
   #bytes = 0;
 
@@ -121,7 +122,7 @@ export class WaitingBudget implements Watched {
   }
 
   check(nowMs: number): void {
-    for (const waits of this.#watched.values()) {
+    for (const waits of this.#watched.walk()) {
       try {
         this.#look(waits, nowMs);
       } catch (error) {

@@ -11,6 +11,7 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
+import { TurnoverSet } from "../../lib/data/turnover.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
@@ -68,7 +69,7 @@ export class TcpFront implements Front, Running {
   readonly #keepers = new PortKeepers(this.#ofNamespace);
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   /** Every open connection; the socket's close removes it. */
-  readonly #open = new Set<WireSocket>();
+  readonly #open = new TurnoverSet<WireSocket>();
   readonly #gate: HeaderGate | undefined;
   readonly #idleWaiters = new IdleWaiters(() => this.#active === 0 && !this.#gate?.size);
   readonly #stop = new AbortController();

@@ -6,7 +6,7 @@ import { Duplex } from "node:stream";
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { queryObjects, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { nativeHandle } from "../../activator/http2/native-handles.ts";
+import { nativeHandle } from "../../activator/http2/node-internals/native-handles.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   blockOf,

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
 import { tcpSocketOf } from "../../../lib/net/tcp-socket.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { holdDescriptor } from "../../socket/open-sockets.ts";
@@ -28,7 +29,7 @@ const lastHandshakesMs = 1_000;
  */
 export class Handshakes {
   readonly #options: HandshakesOptions;
-  readonly #all = new Set<Handshake>();
+  readonly #all = new TurnoverSet<Handshake>();
   readonly #bySocket = new WeakMap<Socket, Handshake>();
   #isFinishing = false;
 

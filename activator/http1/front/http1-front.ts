@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
@@ -88,7 +89,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   readonly #options: FrontOptions;
   readonly #parts: FrontParts;
   readonly #server: Server;
-  readonly #connections = new Set<ClientConnection>();
+  readonly #connections = new TurnoverSet<ClientConnection>();
   /**
    * Of the search for an awaited connection: the last one found, and those that were not searched since. Absent before the
    * replica exits, because an iterator keeps closed connections in memory.
@@ -244,7 +245,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     if (this.#awaited?.awaited) return true;
     this.#awaited = this.#unsearched?.find(isAwaited);
     if (this.#awaited) return true;
-    this.#unsearched = this.#connections.values();
+    this.#unsearched = this.#connections.walk();
     this.#awaited = this.#unsearched.find(isAwaited);
     return this.#awaited !== undefined;
   }

@@ -1,3 +1,5 @@
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
+
 /** The limit for a pause of a client that has sent its whole request, in milliseconds. */
 const quietMs = 2_000;
 /** The limit for a pause of a client that may still be sending, in milliseconds. */
@@ -21,7 +23,7 @@ export interface AnsweredClient {
  * connection that was answered first is closed.
  */
 export class LingeringClients {
-  readonly #clients = new Set<AnsweredClient>();
+  readonly #clients = new TurnoverSet<AnsweredClient>();
 
   get size(): number {
     return this.#clients.size;

@@ -1,6 +1,7 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { YieldedConnection } from "../../front.ts";
@@ -10,10 +11,11 @@ import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
-import { detachStream } from "../detach-stream.ts";
 import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
-import { dropOrigin, freeLast, nativeHandle } from "../native-handles.ts";
+import { detachStream } from "../node-internals/detach-stream.ts";
+import { dropOrigin, freeLast, nativeHandle } from "../node-internals/native-handles.ts";
+import { StreamTables } from "../node-internals/stream-tables.ts";
 import { type Offence, offenceOf } from "../offences.ts";
 import { ReadShare } from "../read-share.ts";
 import { cutStream } from "./cut-stream.ts";
@@ -53,9 +55,10 @@ export class ClientSession implements Watched {
   #fields: UnfinishedFields | undefined;
   /** The native part of the session. */
   #native: object | undefined;
+  #tables: StreamTables | undefined;
   readonly #share: ReadShare;
   readonly #turns: StreamTurns<ArrivedStream>;
-  readonly #streams = new Set<ServerHttp2Stream>();
+  readonly #streams = new TurnoverSet<ServerHttp2Stream>();
   readonly #reported = (bytes: number) => {
     this.#fields?.reported();
     this.#share.counted(bytes);
@@ -105,6 +108,7 @@ export class ClientSession implements Watched {
     const session = performServerHandshake(socket, this.#host.sessionOptions);
     this.#session = session;
     this.#native = nativeHandle(session);
+    this.#tables = new StreamTables(session);
     this.#fields = this.#watchFields(session);
     session.on("error", (error) => this.#failed(error));
     const cut = () => this.cut();
@@ -141,6 +145,7 @@ export class ClientSession implements Watched {
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     dropOrigin(stream);
     this.#streams.add(stream);
+    this.#tables?.streamAdded();
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const body = new StreamBody(stream, isEnded, this.#reported);
     const [session, native] = [this.#native, nativeHandle(stream)];

@@ -1,4 +1,5 @@
 import type { ServerOptions } from "node:http2";
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
@@ -69,8 +70,8 @@ export class Http2Front implements ProtocolFront, SessionHost {
   readonly #parts: Http2FrontParts;
   /** The number of connections that expect their first request, and of streams that wait for their turn. */
   #awaited = 0;
-  readonly #sessions = new Set<ClientSession>();
-  readonly #tunnels = new Set<Tunnel>();
+  readonly #sessions = new TurnoverSet<ClientSession>();
+  readonly #tunnels = new TurnoverSet<Tunnel>();
   #isDisposed = false;
   readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 

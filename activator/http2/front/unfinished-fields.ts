@@ -22,7 +22,7 @@ export interface UnfinishedFieldsParts {
   readonly session: ServerHttp2Session;
   /** Counts all that was read from the client. */
   readonly socket: { readonly bytesRead: number };
-  readonly streams: ReadonlySet<ServerHttp2Stream>;
+  readonly streams: Iterable<ServerHttp2Stream> & { readonly size: number };
   readonly budget: HeadBudget;
   readonly listBytesMax: number;
   /** Closes the connection, because memory is short. */
@@ -130,7 +130,7 @@ export class UnfinishedFields implements UnfinishedHead {
 }
 
 /** Whether a client may send trailers: it has not ended its side of a stream. */
-function hasUploads(streams: ReadonlySet<ServerHttp2Stream>): boolean {
+function hasUploads(streams: Iterable<ServerHttp2Stream>): boolean {
   for (const stream of streams) if (!stream.endAfterHeaders && !stream.readableEnded) return true;
   return false;
 }

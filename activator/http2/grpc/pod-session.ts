@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { TurnoverMap } from "../../../lib/data/turnover.ts";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import { ageMs, type ClockReading } from "../../../lib/time/clock-jumps.ts";
 import { Link } from "../../pod-connections/idle-list.ts";
@@ -6,11 +7,12 @@ import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
-import { detachStream } from "../detach-stream.ts";
 import { textLength } from "../front/field-lines.ts";
 import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
-import { freeLast, nativeHandle } from "../native-handles.ts";
+import { detachStream } from "../node-internals/detach-stream.ts";
+import { freeLast, nativeHandle } from "../node-internals/native-handles.ts";
+import { StreamTables } from "../node-internals/stream-tables.ts";
 import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
 
@@ -55,8 +57,9 @@ export class PodSession implements Watched {
   readonly #session: ClientHttp2Session;
   /** The native part of the session. */
   readonly #native: object | undefined;
+  readonly #tables: StreamTables;
   /** Those of the streams of its calls. */
-  readonly #nativeOf = new Map<ClientHttp2Stream, object | undefined>();
+  readonly #nativeOf = new TurnoverMap<ClientHttp2Stream, object | undefined>();
   readonly #share: ReadShare;
   #calls = 0;
   #isLeaving = false;
@@ -97,6 +100,7 @@ export class PodSession implements Watched {
       guarded("pod-connection", read, () => this.close()),
     );
     this.#native = nativeHandle(this.#session);
+    this.#tables = new StreamTables(this.#session);
     this.#session.on("error", () => this.#leave()); // the calls learn of it by the ends of their streams
     this.#session.on(
       "remoteSettings",
@@ -142,6 +146,7 @@ export class PodSession implements Watched {
     } catch {
       return undefined;
     }
+    this.#tables.streamAdded();
     this.#calls += 1;
     this.#restedAt = undefined;
     this.#owner.changed(this);

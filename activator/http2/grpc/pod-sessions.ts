@@ -1,3 +1,4 @@
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type ClockReading, readClocks } from "../../../lib/time/clock-jumps.ts";
 import type { Upstream } from "../../connect/connector.ts";
@@ -6,6 +7,7 @@ import { IdleShares } from "../../pod-connections/idle-shares.ts";
 import { ByAddress, type Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
+import { useLeanBind } from "../node-internals/lean-bind.ts";
 import { PodSession } from "./pod-session.ts";
 import { connectionsMax, type PodLimits, PodOfSessions, type PortHost, PortSessions } from "./port-sessions.ts";
 
@@ -19,12 +21,13 @@ export class PodSessions implements PortHost, Disposable {
   readonly #clock: Clock;
   readonly #pods = new ByAddress<PodOfSessions>();
   /** All that are not closed. */
-  readonly #sessions = new Set<PodSession>();
+  readonly #sessions = new TurnoverSet<PodSession>();
   /** A socket that has a session never gets a second one. */
   readonly #ofSocket = new WeakMap<WireSocket, PodSession>();
   readonly #idle = new IdleShares<PodSession>();
 
   constructor(limits: IdleLimits, clock: Clock, sweep: Sweep, connections = connectionsMax) {
+    useLeanBind();
     this.#limits = { ...limits, connections };
     this.#clock = clock;
     this.sweep = sweep;

@@ -4,8 +4,8 @@ import { createServer, performServerHandshake } from "node:http2";
 import { Duplex } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { openHttp2Client } from "../../test/support/http2-client.ts";
-import { openProxyPath, openStrictBackend } from "../../test/support/proxy-path.ts";
+import { openHttp2Client } from "../../../test/support/http2-client.ts";
+import { openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
 import { dropOrigin, hasPendingFrames, nativeHandle } from "./native-handles.ts";
 
 const run = promisify(execFile);

@@ -39,6 +39,30 @@ export function dropOrigin(stream: object): void {
   for (const symbol of originSymbols) if (symbol) Reflect.set(stream, symbol, undefined);
 }
 
+/** Where a session of Node keeps its streams. */
+export interface SessionState {
+  streams: Map<unknown, unknown>;
+  pendingStreams: Set<unknown>;
+}
+
+let stateSymbol: symbol | undefined;
+
+/** Undefined: another Node. */
+export function sessionState(session: object): SessionState | undefined {
+  stateSymbol ??= hiddenSymbol(session, "state");
+  const state: unknown = stateSymbol && Reflect.get(session, stateSymbol);
+  return isSessionState(state) ? state : undefined;
+}
+
+function isSessionState(state: unknown): state is SessionState {
+  if (typeof state !== "object" || state === null) return false;
+  return "streams" in state && isTable(state.streams) && "pendingStreams" in state && isTable(state.pendingStreams);
+}
+
+/** Node's own maps and sets have the methods of Map and Set, and are no instances of them. */
+const isTable = (table: unknown): boolean =>
+  typeof table === "object" && table !== null && Symbol.iterator in table && "size" in table && "forEach" in table;
+
 /** A symbol that Node does not publish. Undefined: another Node. */
 function hiddenSymbol(owner: object, name: string): symbol | undefined {
   return Object.getOwnPropertySymbols(owner).find(({ description }) => description === name);

@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Http2Stream } from "node:http2";
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { eventually } from "../../test/support/eventually.ts";
-import { beginCalls, openFrameSandbox, responseFields } from "../../test/support/grpc/frame-sandbox.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { beginCalls, openFrameSandbox, responseFields } from "../../../test/support/grpc/frame-sandbox.ts";
 import {
   endsStream,
   flag,
@@ -12,8 +12,8 @@ import {
   headersOf,
   openFrameClient,
   settingsOf,
-} from "../../test/support/http2-frames.ts";
-import { openProxyPath } from "../../test/support/proxy-path.ts";
+} from "../../../test/support/http2-frames.ts";
+import { openProxyPath } from "../../../test/support/proxy-path.ts";
 
 const ending = flag.endHeaders | flag.endStream;
 const channels = ["http2.server.stream.close", "http2.client.stream.close"] as const;
