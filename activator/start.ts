@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
+import type { WakeTimeline } from "../api/between-programs/wake-timeline.ts";
 import type { Stored } from "../api/kinds/meta.ts";
-import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
 import { defaultPort } from "../api/rules/declared-ports.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log/log.ts";

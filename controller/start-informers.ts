@@ -1,3 +1,4 @@
+import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/between-programs/tcp-front.ts";
 import {
   type PersistentVolumeClaim,
   persistentVolumeClaimType,
@@ -9,7 +10,6 @@ import { type MemoryImage, memoryImageType } from "../api/kinds/memory-image.ts"
 import type { Stored } from "../api/kinds/meta.ts";
 import type { Pod } from "../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/protocols/tcp-front.ts";
 import { sandboxNameHashLabel } from "../api/rules/keys.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Informer } from "../kube/informer/informer.ts";

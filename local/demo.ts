@@ -1,4 +1,4 @@
-import { describeTimeline, type WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import { describeTimeline, type WakeTimeline } from "../api/between-programs/wake-timeline.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { DemonstrationFailed, putToSleep, visit } from "./demonstration.ts";

@@ -1,6 +1,6 @@
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
-import { drainSecretKeys, drainServerName } from "../api/protocols/drain-credentials.ts";
+import { drainSecretKeys, drainServerName } from "../api/between-programs/drain-credentials.ts";
 import type { DrainCredentials } from "../controller/suspension/activators/drain-client.ts";
 import {
   type CertificatePair,

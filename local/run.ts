@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { parseActivatorConfig } from "../activator/config/config.ts";
 import { type Activator, type ActivatorParts, startActivator } from "../activator/start.ts";
-import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../api/between-programs/wake-timeline.ts";
 import { loopbackClusterIps } from "../apiserver/kinds/builtin/cluster-ips.ts";
 import { servedKinds } from "../apiserver/kinds/served-kinds.ts";
 import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../apiserver/pod-log-source.ts";

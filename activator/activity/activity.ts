@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { ActivityAnswer, ActivityRequest, SandboxActivity } from "../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { ActivityAnswer, ActivityRequest, SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { causeOf } from "../../api/rules/suspension.ts";
 import type { Clock } from "../../lib/time/clock.ts";

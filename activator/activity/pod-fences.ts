@@ -1,5 +1,5 @@
+import type { FencedPod, SandboxIdentity } from "../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { FencedPod, SandboxIdentity } from "../../api/protocols/drain-protocol.ts";
 import { type Fences, sealOf } from "../../api/rules/suspension.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 

@@ -1,5 +1,5 @@
+import type { SandboxIdentity, WakeReport } from "../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { SandboxIdentity, WakeReport } from "../../api/protocols/drain-protocol.ts";
 import { TurnoverSet } from "../../lib/data/turnover.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 

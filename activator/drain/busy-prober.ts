@@ -1,5 +1,3 @@
-import type { Stored } from "../../api/kinds/meta.ts";
-import type { Pod } from "../../api/kinds/pod.ts";
 import {
   type BusyAnswer,
   type BusyRequest,
@@ -7,7 +5,9 @@ import {
   busyViewWaitMs,
   type NotAskedReason,
   type SandboxIdentity,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 import { busyTargetOf } from "../../api/rules/busy-target.ts";
 import { mayForward } from "../../api/rules/suspension.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";

@@ -10,7 +10,7 @@ import type {
   PromiseAnswer,
   PromiseRequest,
   SandboxIdentity,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
 import type { Activity } from "../activity/activity.ts";
 import type { PodFences } from "../activity/pod-fences.ts";
 

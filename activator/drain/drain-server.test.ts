@@ -3,7 +3,7 @@ import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/protocols/drain-protocol.ts";
+import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/between-programs/drain-protocol.ts";
 import { startCertificateFiles } from "../../lib/certificates/certificate-files.ts";
 import { CurrentCertificate, type ServerCertificate } from "../../lib/certificates/certificate-source.ts";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates/certificates.ts";

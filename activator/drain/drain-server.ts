@@ -8,7 +8,7 @@ import {
   parseListeningPorts,
   parseObservedRequest,
   parsePromiseRequest,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificates/certificate-source.ts";
 import { guarded } from "../../lib/guard/guard.ts";
 import type { BindAddress } from "../../lib/net/bind-address.ts";

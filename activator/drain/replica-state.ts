@@ -1,11 +1,11 @@
 import type { Registry } from "prom-client";
-import type { Stored } from "../../api/kinds/meta.ts";
 import type {
   BusyRequest,
   ListeningAnswer,
   ListeningRequest,
   SandboxIdentity,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import { effectiveAutoSuspension } from "../../api/rules/defaults.ts";
 import { startCertificateFiles } from "../../lib/certificates/certificate-files.ts";
 import type { Logger } from "../../lib/log/log.ts";

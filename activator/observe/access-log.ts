@@ -1,5 +1,5 @@
 import { symbols } from "pino";
-import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../api/between-programs/wake-timeline.ts";
 import { ownText } from "../../lib/data/own-text.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";

@@ -1,4 +1,4 @@
-import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../api/between-programs/wake-timeline.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ConnectObserver } from "../connect/connect-request.ts";
 import type { DialError } from "../connect/dial.ts";

@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";

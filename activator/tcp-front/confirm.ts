@@ -3,7 +3,7 @@ import {
   type ListeningPort,
   type ListeningRequest,
   listeningWaitMs,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ChangeSignal } from "../sandbox/change-signal.ts";
 import type { Listeners } from "./listeners.ts";

@@ -1,6 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { namespaceType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   formatTcpFront,
@@ -8,7 +6,9 @@ import {
   tcpFrontPorts,
   tcpFrontPortsPerNamespaceMax,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { namespaceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, Server } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { listeningWaitMs } from "../../api/protocols/drain-protocol.ts";
+import { listeningWaitMs } from "../../api/between-programs/drain-protocol.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";

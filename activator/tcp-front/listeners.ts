@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { ListeningPort } from "../../api/protocols/drain-protocol.ts";
+import type { ListeningPort } from "../../api/between-programs/drain-protocol.ts";
 import { Subscribers } from "../../lib/data/subscribers.ts";
 import { guarded, runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";

@@ -1,9 +1,14 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { drainPaths, parseListeningAnswer } from "../../api/between-programs/drain-protocol.ts";
+import {
+  endpointSliceType,
+  formatTcpFront,
+  tcpFrontOf,
+  tcpFrontSliceName,
+} from "../../api/between-programs/tcp-front.ts";
 import { podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { drainPaths, parseListeningAnswer } from "../../api/protocols/drain-protocol.ts";
-import { endpointSliceType, formatTcpFront, tcpFrontOf, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../../test/support/eventually.ts";

@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
-import type { Stored } from "../../api/kinds/meta.ts";
-import type { ListeningAnswer, ListeningRequest } from "../../api/protocols/drain-protocol.ts";
+import type { ListeningAnswer, ListeningRequest } from "../../api/between-programs/drain-protocol.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
   endpointSliceType,
   portsNamedBy,
   tcpFrontSelector,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { drainPaths } from "../../api/between-programs/drain-protocol.ts";
 import { podType } from "../../api/kinds/core.ts";
 import { type OpenConnections, sandboxType } from "../../api/kinds/sandbox.ts";
-import { drainPaths } from "../../api/protocols/drain-protocol.ts";
 import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
 import { inactivityAt } from "../../api/rules/suspension.ts";
 import { systemClock } from "../../lib/time/clock.ts";

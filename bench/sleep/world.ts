@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { drainPortDefault } from "../../api/between-programs/drain-credentials.ts";
 import { podType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
 import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
 import { startMemoryApiServer } from "../../apiserver/start-memory-api-server.ts";
 import type { KubeClient } from "../../kube/client/client.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { drainPaths, listeningPortsLimit, parseListeningPorts } from "../../api/protocols/drain-protocol.ts";
+import { drainPaths, listeningPortsLimit, parseListeningPorts } from "../../api/between-programs/drain-protocol.ts";
 import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
 import { startMemoryApiServer } from "../../apiserver/start-memory-api-server.ts";
 import { connectionFor } from "../../kube/client/connection.ts";

@@ -1,5 +1,3 @@
-import { podType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   formatTcpFront,
@@ -7,7 +5,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { systemClock } from "../../lib/time/clock.ts";

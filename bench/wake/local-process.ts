@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../api/between-programs/wake-timeline.ts";
 
 export interface LocalProcess extends AsyncDisposable {
   readonly api: string;

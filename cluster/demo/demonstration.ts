@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { request } from "undici";
-import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../api/between-programs/wake-timeline.ts";
 import { stayAlive } from "../../lib/process/stay-alive.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Kubectl } from "../kubectl.ts";

@@ -1,4 +1,4 @@
-import { describeTimeline } from "../../api/protocols/wake-timeline.ts";
+import { describeTimeline } from "../../api/between-programs/wake-timeline.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { BuiltPrograms } from "../components.ts";
 import { apiServerUrl } from "../network.ts";

@@ -1,4 +1,4 @@
-import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../api/between-programs/wake-timeline.ts";
 
 /** The wake in the activator's access log that belongs to a request of this user agent, once the request has ended. */
 export function findWake(log: string, userAgent: string): WakeTimeline | undefined {

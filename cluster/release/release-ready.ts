@@ -1,5 +1,5 @@
+import type { EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import type { EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
 import { stayAlive } from "../../lib/process/stay-alive.ts";
 import type { Clock } from "../../lib/time/clock.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { tcpFrontPortsPerNamespaceMax } from "../../api/protocols/tcp-front.ts";
+import { tcpFrontPortsPerNamespaceMax } from "../../api/between-programs/tcp-front.ts";
 import { plainDomain } from "../../api/rules/names.ts";
 import { callConnections } from "../../kube/client/http-client.ts";
 import type { LeaseTimes } from "../../kube/leader/leader-election.ts";

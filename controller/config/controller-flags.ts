@@ -1,5 +1,5 @@
-import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
-import { tcpFrontPortsPerNamespaceMax, usualQuarantineMs } from "../../api/protocols/tcp-front.ts";
+import { drainPortDefault } from "../../api/between-programs/drain-credentials.ts";
+import { tcpFrontPortsPerNamespaceMax, usualQuarantineMs } from "../../api/between-programs/tcp-front.ts";
 import { usualLeaseTimes } from "../../kube/leader/leader-election.ts";
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";

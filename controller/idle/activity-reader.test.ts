@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { ActivityAnswer, SandboxActivity } from "../../api/between-programs/drain-protocol.ts";
 import { keyOf } from "../../api/kinds/meta.ts";
-import type { ActivityAnswer, SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { nextTurn } from "../../lib/time/yielding.ts";
 import { aSandbox } from "../../test/support/builders/builders.ts";

@@ -1,6 +1,6 @@
+import type { SandboxActivity } from "../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import type { SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { piecesFromNow } from "../../lib/time/piece.ts";

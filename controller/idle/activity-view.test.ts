@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ActivityAnswer } from "../../api/protocols/drain-protocol.ts";
+import type { ActivityAnswer } from "../../api/between-programs/drain-protocol.ts";
 import { ActivityView, usualVanishGraceMs } from "./activity-view.ts";
 
 const answer = (inFlight: number, idleForMs: number, rest: Partial<ActivityAnswer> = {}): ActivityAnswer => ({

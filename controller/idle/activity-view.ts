@@ -1,4 +1,4 @@
-import type { ActivityAnswer, ActivityRequest } from "../../api/protocols/drain-protocol.ts";
+import type { ActivityAnswer, ActivityRequest } from "../../api/between-programs/drain-protocol.ts";
 import type { Activator } from "../suspension/activators/activators.ts";
 import {
   isLost,

@@ -1,6 +1,6 @@
+import type { SandboxActivity } from "../../api/between-programs/drain-protocol.ts";
 import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import type { SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { ApiUnreachable, isRejected } from "../../kube/client/errors.ts";
 import { Subscribers } from "../../lib/data/subscribers.ts";
 import { reportUnexpected } from "../../lib/guard/guard.ts";

@@ -1,7 +1,7 @@
+import { busyProbeMs, busyViewWaitMs } from "../../api/between-programs/drain-protocol.ts";
 import { parseKey, type Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { busyProbeMs, busyViewWaitMs } from "../../api/protocols/drain-protocol.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound, NotKept } from "../../kube/client/errors.ts";

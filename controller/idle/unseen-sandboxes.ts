@@ -1,5 +1,5 @@
+import type { SandboxActivity } from "../../api/between-programs/drain-protocol.ts";
 import { keyFor } from "../../api/kinds/meta.ts";
-import type { SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 
 /**
  * How long the activity of a sandbox is kept that the stores do not show. A new sandbox appears in this time: a watch is begun anew

@@ -1,5 +1,5 @@
+import type { WakeReport } from "../../api/between-programs/drain-protocol.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import type { WakeReport } from "../../api/protocols/drain-protocol.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";

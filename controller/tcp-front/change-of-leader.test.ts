@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import { ApiUnreachable } from "../../kube/client/errors.ts";
 import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";

@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
+import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/between-programs/tcp-front.ts";
 import { byCodeUnits } from "../../lib/data/by-code-units.ts";
 import type { SeenActivator } from "./observed-front.ts";
 

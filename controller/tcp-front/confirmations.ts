@@ -1,5 +1,5 @@
-import type { ListeningPort } from "../../api/protocols/drain-protocol.ts";
-import { type EndpointSlice, tcpFrontOf } from "../../api/protocols/tcp-front.ts";
+import type { ListeningPort } from "../../api/between-programs/drain-protocol.ts";
+import { type EndpointSlice, tcpFrontOf } from "../../api/between-programs/tcp-front.ts";
 import type { Activator } from "../suspension/activators/activators.ts";
 
 /** By port and sandbox: two may want one port, until one of them gets another. */

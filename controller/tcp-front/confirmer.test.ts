@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { listeningPortsLimit } from "../../api/protocols/drain-protocol.ts";
+import { listeningPortsLimit } from "../../api/between-programs/drain-protocol.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { ScriptedActivators } from "../../test/support/labs/front-lab.ts";

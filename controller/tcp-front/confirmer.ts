@@ -4,8 +4,8 @@ import {
   type ListeningPort,
   listeningPortsLimit,
   parseListeningAnswer,
-} from "../../api/protocols/drain-protocol.ts";
-import type { EndpointSlice } from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/drain-protocol.ts";
+import type { EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
+import {
+  type EndpointSlice,
+  serviceNameLabel,
+  type TcpFront,
+  tcpFrontOf,
+} from "../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, serviceNameLabel, type TcpFront, tcpFrontOf } from "../../api/protocols/tcp-front.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox, noon } from "../../test/support/builders/builders.ts";
 import { podWith } from "../../test/support/labs/front-lab.ts";

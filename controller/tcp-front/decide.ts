@@ -1,5 +1,3 @@
-import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
@@ -8,7 +6,9 @@ import {
   type TcpFront,
   type TcpFrontPort,
   tcpFrontOf,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { readTime } from "../../api/rules/timestamps.ts";
 import { frontPorts } from "../sandbox/service/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";

@@ -1,7 +1,5 @@
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
-import { namespaceType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -12,7 +10,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { namespaceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { type FrontLab, frontOf, openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";

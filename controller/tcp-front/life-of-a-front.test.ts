@@ -1,6 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { serviceType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   formatTcpFront,
@@ -9,7 +7,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { serviceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { frontOf, openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";

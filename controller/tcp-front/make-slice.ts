@@ -1,6 +1,3 @@
-import type { Stored } from "../../api/kinds/meta.ts";
-import { apiVersionOf } from "../../api/kinds/resource-type.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -11,7 +8,10 @@ import {
   tcpFrontManager,
   tcpFrontOf,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { Listed } from "./choose-endpoints.ts";
 

@@ -1,6 +1,6 @@
+import type { EndpointSlice, TcpFrontPort } from "../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import type { EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
 import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
 import type { RestedMs } from "./ports/freed-ages.ts";
 

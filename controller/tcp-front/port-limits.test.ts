@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
+import { tcpFrontOf } from "../../api/between-programs/tcp-front.ts";
 import { eventType, namespaceType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { tcpFrontOf } from "../../api/protocols/tcp-front.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
 import { type FrontLab, openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";

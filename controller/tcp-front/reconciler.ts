@@ -1,13 +1,13 @@
-import type { Service } from "../../api/kinds/core.ts";
-import { keyFor, parseKey, type Stored } from "../../api/kinds/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
   sandboxUidOf,
   tcpFrontOf,
   usesTcpFront,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import { keyFor, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";

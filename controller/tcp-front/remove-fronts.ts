@@ -1,5 +1,10 @@
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  tcpFrontOf,
+  tcpFrontSelector,
+} from "../../api/between-programs/tcp-front.ts";
 import { keyOf, type Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontOf, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isNotFound } from "../../kube/client/errors.ts";
 import { listEverything } from "../../kube/client/list-everything.ts";

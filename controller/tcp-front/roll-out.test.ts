@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import { type EndpointSlice, tcpFrontPorts, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import type { Service } from "../../api/kinds/core.ts";
 import { type KubeObject, keyFor, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { type EndpointSlice, tcpFrontPorts, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";

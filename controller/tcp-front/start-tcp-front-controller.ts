@@ -1,7 +1,7 @@
+import { type EndpointSlice, tcpFrontSliceName, usesTcpFront } from "../../api/between-programs/tcp-front.ts";
 import type { Service } from "../../api/kinds/core.ts";
 import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { type EndpointSlice, tcpFrontSliceName, usesTcpFront } from "../../api/protocols/tcp-front.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";

@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
+import { endpointSliceType, tcpFrontOf, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { endpointSliceType, tcpFrontOf, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { openFrontLab, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";

@@ -1,7 +1,5 @@
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
-import { eventType, namespaceType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -10,7 +8,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { eventType, namespaceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";

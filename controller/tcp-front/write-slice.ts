@@ -1,4 +1,4 @@
-import { type EndpointSlice, endpointSliceType } from "../../api/protocols/tcp-front.ts";
+import { type EndpointSlice, endpointSliceType } from "../../api/between-programs/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isNamespaceTerminating, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";

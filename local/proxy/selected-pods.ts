@@ -1,5 +1,5 @@
+import type { EndpointPort, EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Pod, Service, ServicePort } from "../../api/kinds/core.ts";
-import type { EndpointPort, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import { isConditionTrue } from "../../api/rules/conditions.ts";
 
 /**

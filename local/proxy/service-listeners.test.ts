@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Service } from "../../api/kinds/core.ts";
-import type { EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { nextLoopbackAddress } from "../../test/support/sockets/loopback-address.ts";
 import { ProxiedConnections } from "./service-listener.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { Endpoint, EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Service } from "../../api/kinds/core.ts";
-import type { Endpoint, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import { routesOf } from "./service-routes.ts";
 
 const service = (spec: NonNullable<Service["spec"]>): Service => ({ metadata: { name: "db" }, spec });

@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
+import type { Endpoint, EndpointSlice } from "../../api/between-programs/tcp-front.ts";
 import type { Service } from "../../api/kinds/core.ts";
-import type { Endpoint, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 
 /** The address of a program in a Pod, or of an activator. */
 export interface Target {

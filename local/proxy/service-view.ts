@@ -1,6 +1,6 @@
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/between-programs/tcp-front.ts";
 import { podType, serviceType } from "../../api/kinds/core.ts";
 import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import type { Logger } from "../../lib/log/log.ts";

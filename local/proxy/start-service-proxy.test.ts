@@ -3,13 +3,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { podType, type Service, serviceType } from "../../api/kinds/core.ts";
 import {
   type Endpoint,
   type EndpointSlice,
   endpointSliceType,
   serviceNameLabel,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { podType, type Service, serviceType } from "../../api/kinds/core.ts";
 import { loopbackClusterIps } from "../../apiserver/kinds/builtin/cluster-ips.ts";
 import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";

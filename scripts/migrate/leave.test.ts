@@ -1,14 +1,14 @@
 import { describe, expect, it, vi } from "vitest";
-import { helmPolicy, keptByInstallers } from "../../api/crd/kept-by-installers.ts";
-import { customResourceDefinitionType, serviceType } from "../../api/kinds/core.ts";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   managedByLabel,
   serviceNameLabel,
   tcpFrontManager,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import { helmPolicy, keptByInstallers } from "../../api/crd/kept-by-installers.ts";
+import { customResourceDefinitionType, serviceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { NotServed } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";

@@ -1,8 +1,8 @@
+import { endpointSliceType, serviceNameLabel, tcpFrontSelector } from "../../api/between-programs/tcp-front.ts";
 import { sandboxV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
 import { serviceType } from "../../api/kinds/core.ts";
 import { keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { endpointSliceType, serviceNameLabel, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { causeOf } from "../../api/rules/suspension.ts";
 import { isFront } from "../../controller/sandbox/service/make-service.ts";

@@ -1,3 +1,4 @@
+import { endpointSliceType } from "../../api/between-programs/tcp-front.ts";
 import { sandboxV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
 import { persistentVolumeClaimType, podType, serviceType } from "../../api/kinds/core.ts";
 import { memoryImageType } from "../../api/kinds/memory-image.ts";
@@ -5,7 +6,6 @@ import { type KubeObject, keyOf, type OwnerReference, type Stored } from "../../
 import { networkPolicyType } from "../../api/kinds/network-policy.ts";
 import { groupOf, type ResourceType } from "../../api/kinds/resource-type.ts";
 import { agentsGroup, extensionsGroup, sandboxType } from "../../api/kinds/sandbox.ts";
-import { endpointSliceType } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import type { MigrateConfig } from "./config.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { celEnv, parse, plan } from "@bufbuild/cel";
 import { expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { endpointSliceType, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
+import { endpointSliceType, tcpFrontSelector } from "../../api/between-programs/tcp-front.ts";
 
 const read = (name: string) =>
   parseAllDocuments(readFileSync(new URL(`../../k8s/${name}`, import.meta.url), "utf8")).map((part) => part.toJS());

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { managedByLabel, tcpFrontManager, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { managedByLabel, tcpFrontManager, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { release } from "../../cluster/release/install-chart.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { drainSecretKeys, drainSecretName } from "../../api/between-programs/drain-credentials.ts";
 import { secretType } from "../../api/kinds/core.ts";
-import { drainSecretKeys, drainSecretName } from "../../api/protocols/drain-credentials.ts";
 import { startDrainCertificates } from "../../controller/suspension/activators/drain-certificates.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";

@@ -1,6 +1,6 @@
+import { drainPortDefault } from "../../api/between-programs/drain-credentials.ts";
 import { podType } from "../../api/kinds/core.ts";
 import type { ContainerStatus, PodStatus } from "../../api/kinds/pod.ts";
-import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ChildProgram } from "../programs/child-program.ts";
 import { nextLoopbackAddress } from "../support/sockets/loopback-address.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/between-programs/tcp-front.ts";
 import { serviceType } from "../../api/kinds/core.ts";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { type ServiceProxy, startServiceProxy } from "../../local/proxy/start-service-proxy.ts";

@@ -1,11 +1,11 @@
-import type { Stored } from "../../api/kinds/meta.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
   endpointSliceType,
   tcpFrontOf,
   tcpFrontSelector,
-} from "../../api/protocols/tcp-front.ts";
+} from "../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";

@@ -1,5 +1,5 @@
+import { usesTcpFront } from "../../api/between-programs/tcp-front.ts";
 import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
-import { usesTcpFront } from "../../api/protocols/tcp-front.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import { workloadPort } from "../sleep/workload.ts";
 

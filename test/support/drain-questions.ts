@@ -1,6 +1,6 @@
+import { drainPaths, type ObservedAnswer, type PromiseAnswer } from "../../api/between-programs/drain-protocol.ts";
 import { podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { drainPaths, type ObservedAnswer, type PromiseAnswer } from "../../api/protocols/drain-protocol.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { ActivatorWorld } from "./labs/activator-world.ts";
 

@@ -5,14 +5,14 @@ import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { parseActivatorConfig } from "../../activator/config/config.ts";
 import { startActivator } from "../../activator/start.ts";
-import { secretType } from "../../api/kinds/core.ts";
-import { drainSecretKeys, drainSecretName } from "../../api/protocols/drain-credentials.ts";
+import { drainSecretKeys, drainSecretName } from "../../api/between-programs/drain-credentials.ts";
 import {
   drainPaths,
   parseActivityAnswer,
   parseBusyAnswer,
   parsePromiseAnswer,
-} from "../../api/protocols/drain-protocol.ts";
+} from "../../api/between-programs/drain-protocol.ts";
+import { secretType } from "../../api/kinds/core.ts";
 import { startDrainCertificates } from "../../controller/suspension/activators/drain-certificates.ts";
 import { drainCalls } from "../../controller/suspension/activators/drain-client.ts";
 import { silentLogger } from "../../lib/log/log.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
+import { tcpFrontPorts } from "../../api/between-programs/tcp-front.ts";
 
 const read = (path: string) => readFileSync(path, "utf8");
 

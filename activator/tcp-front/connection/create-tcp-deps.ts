@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { WakeTimeline } from "../../../api/protocols/wake-timeline.ts";
+import type { WakeTimeline } from "../../../api/between-programs/wake-timeline.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { OncePerMinute } from "../../../lib/time/once-per-minute.ts";

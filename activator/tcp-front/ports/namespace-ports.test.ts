@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tcpFrontPortsPerNamespaceMax } from "../../../api/protocols/tcp-front.ts";
+import { tcpFrontPortsPerNamespaceMax } from "../../../api/between-programs/tcp-front.ts";
 import { NamespacePorts } from "./namespace-ports.ts";
 
 describe("the number of ports of a namespace", () => {

@@ -1,4 +1,4 @@
-import { tcpFrontPortsPerNamespaceMax } from "../../../api/protocols/tcp-front.ts";
+import { tcpFrontPortsPerNamespaceMax } from "../../../api/between-programs/tcp-front.ts";
 import { KeyCounts } from "../../../lib/queues/key-counts.ts";
 
 /** Why a port counts for a namespace: a slice there has it, or it is quarantined and one had it. */

@@ -1,5 +1,5 @@
+import { type EndpointSlice, tcpFrontOf } from "../../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { type EndpointSlice, tcpFrontOf } from "../../../api/protocols/tcp-front.ts";
 import type { TcpDestination } from "../connection/tcp-destination.ts";
 
 /** The sandbox and port that a port of the activators stands for. */

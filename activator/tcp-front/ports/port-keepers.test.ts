@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { EndpointSlice } from "../../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import type { EndpointSlice } from "../../../api/protocols/tcp-front.ts";
 import { aFrontSlice } from "../../../test/support/labs/tcp-front-lab.ts";
 import { NamespacePorts } from "./namespace-ports.ts";
 import { PortKeepers } from "./port-keepers.ts";

@@ -1,5 +1,5 @@
+import { type EndpointSlice, olderFirst } from "../../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { type EndpointSlice, olderFirst } from "../../../api/protocols/tcp-front.ts";
 import type { NamespacePorts } from "./namespace-ports.ts";
 
 type Slice = Stored<EndpointSlice>;

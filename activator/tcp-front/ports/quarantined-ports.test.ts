@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { noon } from "../../../test/support/builders/builders.ts";
 import { aFrontSlice } from "../../../test/support/labs/tcp-front-lab.ts";

@@ -1,6 +1,6 @@
+import type { ListeningPort } from "../../../api/between-programs/drain-protocol.ts";
+import { type EndpointSlice, tcpFrontOf, usualQuarantineMs } from "../../../api/between-programs/tcp-front.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import type { ListeningPort } from "../../../api/protocols/drain-protocol.ts";
-import { type EndpointSlice, tcpFrontOf, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock, Timer } from "../../../lib/time/clock.ts";
 import type { NamespacePorts } from "./namespace-ports.ts";

@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
+import { type EndpointPort, type EndpointSlice, endpointSliceType } from "../../../api/between-programs/tcp-front.ts";
 import { bool, described, int32, listOf, mapOf, object, oneOf, text, withDefault } from "../../../api/crd/shapes.ts";
 import type { KubeObject, StatusCause } from "../../../api/kinds/meta.ts";
-import { type EndpointPort, type EndpointSlice, endpointSliceType } from "../../../api/protocols/tcp-front.ts";
 import { repeatedAt } from "../../../lib/data/repeated-at.ts";
 import type { Admission } from "../../served-kind.ts";
 import { labelName } from "../metadata/names.ts";

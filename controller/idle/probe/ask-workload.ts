@@ -1,7 +1,7 @@
+import { busyProbeMs } from "../../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { busyProbeMs } from "../../../api/protocols/drain-protocol.ts";
 import { busyTargetOf } from "../../../api/rules/busy-target.ts";
 import { type Fences, mayForward } from "../../../api/rules/suspension.ts";
 import { askStatus } from "../../../lib/net/ask-status.ts";

@@ -1,7 +1,7 @@
+import { usesTcpFront } from "../../../api/between-programs/tcp-front.ts";
 import type { Service, ServicePort } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { usesTcpFront } from "../../../api/protocols/tcp-front.ts";
 import { compactPatch, mapPatch } from "../../merge-patch.ts";
 import { ownershipOf } from "../../ownership.ts";
 import type { Action } from "../actions.ts";

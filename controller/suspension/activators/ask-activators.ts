@@ -7,7 +7,7 @@ import {
   parseActivityAnswer,
   parseObservedAnswer,
   parsePromiseAnswer,
-} from "../../../api/protocols/drain-protocol.ts";
+} from "../../../api/between-programs/drain-protocol.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { abortable } from "../../../lib/process/lifecycle.ts";

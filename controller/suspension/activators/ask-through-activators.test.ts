@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type BusyAnswer, drainPaths } from "../../../api/protocols/drain-protocol.ts";
+import { type BusyAnswer, drainPaths } from "../../../api/between-programs/drain-protocol.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { asTimePasses } from "../../../test/support/as-time-passes.ts";

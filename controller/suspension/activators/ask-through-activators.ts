@@ -3,7 +3,7 @@ import {
   type BusyRequest,
   drainPaths,
   parseBusyAnswer,
-} from "../../../api/protocols/drain-protocol.ts";
+} from "../../../api/between-programs/drain-protocol.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { Activator, ActivatorFinder } from "./activators.ts";

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/between-programs/drain-credentials.ts";
 import { secretType } from "../../../api/kinds/core.ts";
-import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
+import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/between-programs/drain-credentials.ts";
 import { type Secret, secretType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import { untilAnswered } from "../../../kube/client/until-answered.ts";

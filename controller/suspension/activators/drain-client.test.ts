@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { drainServerName } from "../../../api/protocols/drain-credentials.ts";
-import { drainPaths } from "../../../api/protocols/drain-protocol.ts";
+import { drainServerName } from "../../../api/between-programs/drain-credentials.ts";
+import { drainPaths } from "../../../api/between-programs/drain-protocol.ts";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { asTimePasses } from "../../../test/support/as-time-passes.ts";

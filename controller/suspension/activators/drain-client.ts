@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overTls } from "node:https";
-import { drainServerName } from "../../../api/protocols/drain-credentials.ts";
-import { busyProbeMs, busyViewWaitMs, drainPaths } from "../../../api/protocols/drain-protocol.ts";
+import { drainServerName } from "../../../api/between-programs/drain-credentials.ts";
+import { busyProbeMs, busyViewWaitMs, drainPaths } from "../../../api/between-programs/drain-protocol.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
 /** The controller's certificate for drain listeners, and the authorities that it trusts there; all PEM. */

@@ -1,4 +1,4 @@
-import type { SandboxIdentity } from "../../../api/protocols/drain-protocol.ts";
+import type { SandboxIdentity } from "../../../api/between-programs/drain-protocol.ts";
 import type { Reply } from "../activators/activator-replies.ts";
 import type { Round, SuspensionStep } from "./decide-suspension.ts";
 

@@ -1,5 +1,5 @@
+import type { FencedPod } from "../../../api/between-programs/drain-protocol.ts";
 import { keyFor } from "../../../api/kinds/meta.ts";
-import type { FencedPod } from "../../../api/protocols/drain-protocol.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { findPod } from "../../sandbox/find-pod.ts";

@@ -1,7 +1,7 @@
 import { createPublicKey, verify } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/between-programs/memory-keys.ts";
 import { configMapType, secretType } from "../../../api/kinds/core.ts";
-import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";
 import { permitBytes, signPermit } from "./permit.ts";
 import { publicTextOf, readSigningKey } from "./signing-key.ts";

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/between-programs/memory-keys.ts";
 import { type ConfigMap, configMapType, type Secret, secretType } from "../../../api/kinds/core.ts";
-import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, undefinedIfNotFound } from "../../../kube/client/errors.ts";
 import { privateKeyIn } from "../../../lib/certificates/private-key.ts";

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
+import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/between-programs/memory-keys.ts";
 import { configMapType, secretType } from "../../../api/kinds/core.ts";
-import { publicKeysName, publicKeysPart, signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { silentLogger } from "../../../lib/log/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tcpFrontPorts } from "../../../api/protocols/tcp-front.ts";
+import { tcpFrontPorts } from "../../../api/between-programs/tcp-front.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { FreePorts } from "./free-ports.ts";
 

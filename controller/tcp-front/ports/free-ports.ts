@@ -1,4 +1,4 @@
-import { tcpFrontPorts } from "../../../api/protocols/tcp-front.ts";
+import { tcpFrontPorts } from "../../../api/between-programs/tcp-front.ts";
 
 const { first, last } = tcpFrontPorts;
 const range = last - first + 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
+import type { TcpFront } from "../../../api/between-programs/tcp-front.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { noon } from "../../../test/support/builders/builders.ts";
 import { FreedAges } from "./freed-ages.ts";

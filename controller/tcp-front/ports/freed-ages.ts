@@ -1,4 +1,4 @@
-import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
+import type { TcpFront } from "../../../api/between-programs/tcp-front.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   formatTcpFront,
@@ -7,7 +6,8 @@ import {
   tcpFrontPorts,
   tcpFrontPortsPerNamespaceMax,
   tcpFrontSliceName,
-} from "../../../api/protocols/tcp-front.ts";
+} from "../../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
 import { tcpFrontAnnotation } from "../../../api/rules/keys.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { noon } from "../../../test/support/builders/builders.ts";

@@ -1,4 +1,3 @@
-import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   olderFirst,
@@ -7,7 +6,8 @@ import {
   type TcpFrontPort,
   tcpFrontOf,
   tcpFrontPorts,
-} from "../../../api/protocols/tcp-front.ts";
+} from "../../../api/between-programs/tcp-front.ts";
+import { keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { FreePorts } from "./free-ports.ts";
 import { FreedAges, type RestedMs } from "./freed-ages.ts";

@@ -1,4 +1,4 @@
-import type { TcpFrontPort } from "../../../api/protocols/tcp-front.ts";
+import type { TcpFrontPort } from "../../../api/between-programs/tcp-front.ts";
 
 /** Ports given in writes that the slices do not show yet. */
 export class Reservations {

@@ -1,5 +1,5 @@
+import type { TcpFront } from "../../../api/between-programs/tcp-front.ts";
 import { parseKey } from "../../../api/kinds/meta.ts";
-import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
 import { KeyCounts } from "../../../lib/queues/key-counts.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 

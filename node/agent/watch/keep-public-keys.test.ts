@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { publicKeysName, publicKeysPart } from "../../../api/between-programs/memory-keys.ts";
 import { configMapType } from "../../../api/kinds/core.ts";
-import { publicKeysName, publicKeysPart } from "../../../api/protocols/memory-keys.ts";
 import { type Logger, silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { publicKeysName, publicKeysPart } from "../../../api/between-programs/memory-keys.ts";
 import { type ConfigMap, configMapType } from "../../../api/kinds/core.ts";
-import { publicKeysName, publicKeysPart } from "../../../api/protocols/memory-keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { followObject } from "../../../kube/informer/follow-object.ts";
 import type { Logger } from "../../../lib/log/log.ts";

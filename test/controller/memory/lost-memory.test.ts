@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
+import { signingSecretName } from "../../../api/between-programs/memory-keys.ts";
 import { secretType } from "../../../api/kinds/core.ts";
 import { type MemoryImage, memoryImageType } from "../../../api/kinds/memory-image.ts";
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
-import { signingSecretName } from "../../../api/protocols/memory-keys.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { givenUpAnnotation, sealedPodAnnotation } from "../../../api/rules/keys.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";

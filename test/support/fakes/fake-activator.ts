@@ -9,7 +9,7 @@ import {
   parseObservedRequest,
   parsePromiseRequest,
   type SandboxActivity,
-} from "../../../api/protocols/drain-protocol.ts";
+} from "../../../api/between-programs/drain-protocol.ts";
 
 export interface FakeActivatorTls {
   readonly certificate: string;

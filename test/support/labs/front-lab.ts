@@ -1,10 +1,6 @@
 import { Registry } from "prom-client";
 import { vi } from "vitest";
-import { type Service, serviceType } from "../../../api/kinds/core.ts";
-import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
-import type { ResourceType } from "../../../api/kinds/resource-type.ts";
-import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
-import { drainPaths, type ListeningPort, type ListeningRequest } from "../../../api/protocols/drain-protocol.ts";
+import { drainPaths, type ListeningPort, type ListeningRequest } from "../../../api/between-programs/drain-protocol.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -12,7 +8,11 @@ import {
   type TcpFront,
   tcpFrontOf,
   tcpFrontSliceName,
-} from "../../../api/protocols/tcp-front.ts";
+} from "../../../api/between-programs/tcp-front.ts";
+import { type Service, serviceType } from "../../../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";
 import type { Activator, ActivatorFinder } from "../../../controller/suspension/activators/activators.ts";

@@ -5,9 +5,9 @@ import { KeptConnections } from "../../../activator/activity/kept-connections.ts
 import { PodFences } from "../../../activator/activity/pod-fences.ts";
 import type { Use } from "../../../activator/activity/use.ts";
 import { DrainHandlers } from "../../../activator/drain/drain-handlers.ts";
+import type { SandboxIdentity } from "../../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import type { SandboxIdentity } from "../../../api/protocols/drain-protocol.ts";
 import { mayAskToRun, mayForward, mayHaveNextPod } from "../../../api/rules/suspension.ts";
 import { ActivityView } from "../../../controller/idle/activity-view.ts";
 import { idlenessOf } from "../../../controller/idle/decide-idle.ts";

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
+import type { ActivityAnswer } from "../../../api/between-programs/drain-protocol.ts";
 import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
 import { mergePatch } from "../../../apiserver/patch/merge-patch.ts";
 import { ActivityView } from "../../../controller/idle/activity-view.ts";
 import { IdleWatch } from "../../../controller/idle/idle-watch.ts";

@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
 import { vi } from "vitest";
+import { drainSecretKeys, drainSecretName } from "../../../api/between-programs/drain-credentials.ts";
 import { eventType, podType, secretType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodStatus } from "../../../api/kinds/pod.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
-import { drainSecretKeys, drainSecretName } from "../../../api/protocols/drain-credentials.ts";
 import { isSuspensionComplete } from "../../../api/rules/suspension.ts";
 import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";

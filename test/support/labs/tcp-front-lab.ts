@@ -1,7 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
-import type { Stored } from "../../../api/kinds/meta.ts";
-import { sandboxType } from "../../../api/kinds/sandbox.ts";
-import { drainPaths, parseListeningPorts } from "../../../api/protocols/drain-protocol.ts";
+import { drainPaths, parseListeningPorts } from "../../../api/between-programs/drain-protocol.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -12,7 +10,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../../api/protocols/tcp-front.ts";
+} from "../../../api/between-programs/tcp-front.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { tcpFrontAnnotation } from "../../../api/rules/keys.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { eventually } from "../eventually.ts";

@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { expect } from "vitest";
+import type { ActivityAnswer } from "../../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { Sandbox, SandboxSpec } from "../../../api/kinds/sandbox.ts";
-import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
 import { mergePatch } from "../../../apiserver/patch/merge-patch.ts";
 import { ActivityView } from "../../../controller/idle/activity-view.ts";
 import { IdleWatch } from "../../../controller/idle/idle-watch.ts";
