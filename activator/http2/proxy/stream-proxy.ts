@@ -13,11 +13,11 @@ import type { ProxyRequestOptions } from "../../proxy-interface.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import type { StreamExchange, StreamListener } from "../front/stream-exchange.ts";
+import { ResponseRelay } from "../response-relay.ts";
 import type { Http2ProxyOptions } from "./create-http2-proxy.ts";
 import { InterimResponses } from "./interim-responses.ts";
 import { refusalOf } from "./refused-responses.ts";
 import { RequestSender } from "./request-sender.ts";
-import { StreamRelay } from "./stream-relay.ts";
 import { StreamTunnel } from "./stream-tunnel.ts";
 
 /**
@@ -43,7 +43,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   readonly #limits: ExchangeLimits;
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
-  #relay: StreamRelay | undefined;
+  #relay: ResponseRelay | undefined;
   /** Set while the request is counted there. */
   #port: CountedPort | undefined;
   #tunnel: StreamTunnel | undefined;
@@ -134,7 +134,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     if (refusal) return this.#fail(this.#error(refusal.code, new Error(refusal.because)));
     if (head.status === 101) return this.#switch(head, bytes.subarray(start, end));
     this.#begin("answering", this.#options.streamIdleMs);
-    this.#relay = new StreamRelay(head, this.#exchange, this.#pod, this.#how);
+    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod, this.#how);
     // With other methods the client asked for work, and the events are its result: in flight until they end.
     if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = EventStream.open(this.#how.onOpen);
     this.body(bytes, start, end);
@@ -260,7 +260,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   }
 
   /** After an offer to upgrade the protocol is unknown. */
-  #mayServeAnother({ keepsAlive }: StreamRelay): boolean {
+  #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
     return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
   }
 

@@ -1,12 +1,12 @@
-import { clientView } from "../../headers/base-path.ts";
-import { ownFields } from "../../headers/own-fields.ts";
-import { type BodyParts, type BodyProgress, relayBody } from "../../http1/frame-body.ts";
-import type { ResponseHead } from "../../http1/parse/response-head.ts";
-import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
-import type { ResponseRules } from "../../proxy-interface.ts";
-import type { HeaderPair } from "../../request.ts";
-import type { StreamExchange } from "../front/stream-exchange.ts";
-import { responseFields, trailersOf } from "./response-fields.ts";
+import { clientView } from "../headers/base-path.ts";
+import { ownFields } from "../headers/own-fields.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "../http1/frame-body.ts";
+import type { ResponseHead } from "../http1/parse/response-head.ts";
+import type { PodConnection } from "../http1/proxy/pod-connection.ts";
+import type { ResponseRules } from "../proxy-interface.ts";
+import type { HeaderPair } from "../request.ts";
+import type { StreamExchange } from "./front/stream-exchange.ts";
+import { responseFields, trailersOf } from "./proxy/response-fields.ts";
 
 /** A status whose response has no content in HTTP/2 either, whatever the sandbox sends (RFC 9110, 15.3.6). */
 const resetContent = 205;
@@ -14,7 +14,7 @@ const resetContent = 205;
 const contentFields: ReadonlySet<string> = new Set(["content-length", "content-type", "content-encoding"]);
 
 /** Forwards one response of a sandbox to the stream, head, body and trailers. */
-export class StreamRelay implements BodyParts {
+export class ResponseRelay implements BodyParts {
   readonly #exchange: StreamExchange;
   readonly #pod: PodConnection;
   readonly #dropsBody: boolean;
