@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
-import { silentLogger } from "../lib/log/log.ts";
+import { createLogger, silentLogger } from "../lib/log/log.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { endAbandonedRuns } from "./abandoned-runs.ts";
 import { openDataDirectory, temporaryMarker, temporaryPrefix } from "./data-directory.ts";
@@ -55,18 +55,25 @@ describe("the sweep of abandoned runs", () => {
     expect(readdirSync(parent.path)).toHaveLength(1);
   });
 
-  it("keeps a folder whose processes the system did not end, for the next start", async () => {
+  it("keeps a folder whose processes the system did not end, for the next start, and says so", async () => {
+    const lines: string[] = [];
+    const log = createLogger("test", "info", { write: (line) => void lines.push(JSON.parse(line).msg) });
     await using parent = await scratch();
     const folder = makeFolder(parent.path);
     const records = await ProcessRecords.open(join(folder, "processes"));
     records.plan(`${randomUUID()}/main`, { program: "sleep", mark: randomUUID() });
     const end = vi.spyOn(Containment.prototype, "end").mockResolvedValueOnce({ killed: 1, left: [4_194_303] });
     for (const left of [1, 0]) {
-      await using sweep = await endAbandonedRuns(tools, parent.path);
+      await using sweep = await endAbandonedRuns({ ...tools, log }, parent.path);
       await sweep.removed;
       expect(readdirSync(parent.path)).toHaveLength(left);
     }
     expect(end).toHaveBeenCalledTimes(2);
+    const killed = "an earlier ephemeral run was killed";
+    expect(lines.filter((line) => line.startsWith(killed))).toEqual([
+      `${killed}; some of its processes cannot be ended; its folder stays until the next start`,
+      `${killed}; its processes have ended; its folder will be removed`,
+    ]);
     end.mockRestore();
   });
 

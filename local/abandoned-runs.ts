@@ -79,11 +79,15 @@ function lockOf(folder: string): Disposable | undefined {
   }
 }
 
-/** Returns whether all its processes are gone. */
+/** Ends the processes of a run. Returns whether all are gone. */
 async function endRun(folder: string, { clock, log }: SweepTools): Promise<boolean> {
   const { processes } = new Directories(folder);
   const records = await ProcessRecords.open(processes);
   const killed = await records.killStrays(clock, log);
-  log.warn({ folder, killed }, "an earlier ephemeral run was killed; ended its processes; removing its folder");
-  return (await readdir(processes)).length === 0;
+  const isOver = (await readdir(processes)).length === 0;
+  const outcome = isOver
+    ? "its processes have ended; its folder will be removed"
+    : "some of its processes cannot be ended; its folder stays until the next start";
+  log.warn({ folder, killed }, `an earlier ephemeral run was killed; ${outcome}`);
+  return isOver;
 }
