@@ -70,7 +70,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check the log of the program of the sandbox. The activator never sends a request to a sandbox twice.",
   },
   UnaskedUpgrade: {
-    why: "The sandbox answered 101, and the request had not asked for an upgrade, or had asked for another protocol. Or the sandbox did not prove that it had read the key of a WebSocket over HTTP/2.",
+    why: "The sandbox answered 101, and the request had not asked for an upgrade, or had asked for another protocol. Or the sandbox answered a WebSocket over HTTP/2 with 101 and with a wrong Sec-WebSocket-Accept, or with none.",
     what: "Fix the program in the sandbox.",
   },
   SandboxSlow: {

@@ -16,12 +16,23 @@ export function refusalOf(
   { webSocketKey, head: asked }: Pick<StreamExchange, "webSocketKey" | "head">,
 ): ResponseRefusal | undefined {
   if (head.status === 101) {
-    const isProven = webSocketKey !== undefined && provesWebSocket(head.valueOf("sec-websocket-accept"), webSocketKey);
-    if (isProven && isOffered(head.valueOf("upgrade"), asked.upgradeOffer)) return undefined;
-    return { code: "UnaskedUpgrade", because: "the sandbox switched to a protocol that was not asked for" };
+    const because = reasonAgainstSwitch(head, webSocketKey, asked.upgradeOffer);
+    return because === undefined ? undefined : { code: "UnaskedUpgrade", because };
   }
   const because = reasonAgainst(head.status, webSocketKey !== undefined);
   return because === undefined ? undefined : { code: "ResponseLost", because };
+}
+
+function reasonAgainstSwitch(
+  head: ResponseHead,
+  webSocketKey: string | undefined,
+  offer: Parameters<typeof isOffered>[1],
+): string | undefined {
+  if (webSocketKey === undefined || !isOffered(head.valueOf("upgrade"), offer)) {
+    return "the sandbox switched to a protocol that was not asked for";
+  }
+  const isProven = provesWebSocket(head.valueOf("sec-websocket-accept"), webSocketKey);
+  return isProven ? undefined : "the sandbox answered a WebSocket with a wrong Sec-WebSocket-Accept or with none";
 }
 
 function reasonAgainst(status: number, isWebSocket: boolean): string | undefined {
