@@ -82,7 +82,7 @@ export const activatorFlags = {
   ),
   "upstream-max-retries": flag.integer(
     3,
-    "number of retries whose delays together limit how long a request waits for a closed port of a Pod that is no longer starting (1.4s with the defaults). The request also waits until one whole attempt has failed. Meanwhile the activator tries the port more often",
+    "number of retries whose delays together limit how long a request waits for a closed port of a Pod that is no longer starting (1.4s with the defaults). The request also waits until one whole attempt has failed. This number sets only that time: within the time, the activator may make more attempts",
     notNegative,
   ),
   "upstream-retry-initial-delay": flag.duration(

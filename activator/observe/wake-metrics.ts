@@ -21,7 +21,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   });
   const latency = new Histogram({
     name: "rouse_activator_wake_seconds",
-    help: "Time from the head of the request that woke the sandbox to the first byte of its response. For a TCP connection: until the activator is connected to the sandbox.",
+    help: "Time from the complete head of the request that woke the sandbox to the complete head of the response of the sandbox; interim responses (1xx) do not count. For a TCP connection: from its arrival, or by name from its TLS handshake, until the activator is connected to the sandbox. Only wakes whose client was answered are measured.",
     buckets,
     registers,
   });

@@ -105,7 +105,7 @@ export const autoFields: Readonly<Record<string, JsonSchema>> = {
 export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
   hibernation,
   lastActivityTime: described(
-    "The sandbox last had activity at this time. The moment in which the Pod became Ready counts as activity too. While the sandbox is awake, the time may be up to a minute behind. Only sandboxes with autoSuspension have the field.",
+    "The sandbox last had activity at this time. The moment in which the Pod became Ready counts as activity too. While the sandbox is awake, the time may be up to a minute behind. Only sandboxes with autoSuspension.inactivityTimeoutSeconds have the field.",
     time,
   ),
   nextSuspensionTime: described(

@@ -59,7 +59,7 @@ export class TcpFrontMetrics {
     });
     this.#foreign = new Counter({
       name: "rouse_tcp_front_foreign_slices_total",
-      help: "EndpointSlices with the label of the controller and with ports that the controller did not assign to them. The controller removed those ports, or the EndpointSlice if it was malformed.",
+      help: "Repairs of EndpointSlices that have the label of the controller and into which another client wrote. A repair removes the ports that the controller did not assign, or deletes the EndpointSlice if its assignment is malformed.",
       registers,
     });
     for (const [name, help, read] of gauges) {

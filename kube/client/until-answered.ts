@@ -23,8 +23,8 @@ const never = new AbortController().signal;
  * Attempts something that a program cannot start without, again and again while the API server is away or overloaded: a program
  * that ended would come back ever later. What the API server refuses for good ends it at once.
  *
- * @throws ApiUnreachable when the API server was away for ten minutes, Error when it refuses, the signal's reason, or what else
- *   `attempt` throws.
+ * @throws ApiUnreachable when the API server could not be reached, or was overloaded, for ten minutes, Error when it refuses, the
+ *   signal's reason, or what else `attempt` throws.
  */
 export async function untilAnswered<T>(
   { clock, log, what, signal = never }: UntilAnsweredOptions,
@@ -44,7 +44,7 @@ export async function untilAnswered<T>(
     }
   };
   const onFailure = (err: unknown, failures: number): undefined => {
-    log.warn({ err, failures }, `cannot ${what}: the API server is away or overloaded; retrying`);
+    log.warn({ err, failures }, `cannot ${what}: the API server cannot be reached, or is overloaded; retrying`);
   };
   await repeatUntilDone({ clock, signal, backoff, round, onFailure });
   signal.throwIfAborted();
@@ -56,7 +56,10 @@ export async function untilAnswered<T>(
 function asReason(cause: unknown, what: string): unknown {
   if (mayPass(cause)) {
     const forMinutes = answerLimitMs / 60_000;
-    return new ApiUnreachable(`cannot ${what}: the API server was away for ${forMinutes} minutes`, { cause });
+    return new ApiUnreachable(
+      `cannot ${what}: for ${forMinutes} minutes the API server could not be reached, or was overloaded`,
+      { cause },
+    );
   }
   return cause instanceof ApiError ? new Error(`cannot ${what}: ${cause.message}`, { cause }) : cause;
 }

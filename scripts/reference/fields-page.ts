@@ -97,7 +97,7 @@ export function fieldsPage(): string {
     "These fields are on `Sandbox.spec` and `SandboxTemplate.spec`, in both API versions. All other fields are those of the ecosystem's API.",
     table(["Field", "Type", "Meaning"], rowsOf(autoFields, "spec.")),
     "## Status",
-    "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, or whose type was changed while their memory was kept; the others only for sandboxes with `autoSuspension`.",
+    "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, or whose type was changed while their memory was kept; the others only for sandboxes with `autoSuspension.inactivityTimeoutSeconds`.",
     table(["Field", "Type", "Meaning"], rowsOf(autoStatusFields, "status.")),
     "## MemoryImage",
     "The group is `hibernation.rouse.dev`, the version `v1alpha1`. The kind is [experimental](../hibernation.md), and not installed by default. No person writes it.",

@@ -62,7 +62,8 @@ describe("a controller whose API server is away when it starts", () => {
     const port = await freePort();
     await using away = await startFor(`http://127.0.0.1:${port}`);
     const { lines, statusOf } = away;
-    const retries = () => lines.filter((line) => line.includes("the API server is away or overloaded; retrying"));
+    const retries = () =>
+      lines.filter((line) => line.includes("the API server cannot be reached, or is overloaded; retrying"));
     await vi.waitFor(() => expect(retries().length).toBeGreaterThanOrEqual(2), waiting);
     expect([await statusOf("/healthz"), await statusOf("/readyz")]).toEqual([200, 503]);
 
@@ -97,7 +98,7 @@ describe("a controller whose API server is away when it starts", () => {
     const kubeconfig = writeKubeconfig(folder, `http://127.0.0.1:${await freePort()}`);
     const { promise: away, resolve } = Promise.withResolvers<void>();
     const hear = (line: string) => {
-      if (line.includes("the API server is away or overloaded; retrying")) resolve();
+      if (line.includes("the API server cannot be reached, or is overloaded; retrying")) resolve();
     };
     const flags = [`--kubeconfig=${kubeconfig}`, ...flagsWith("0")];
     await using program = new ChildProgram("controller/main.ts", flags, hear);

@@ -31,7 +31,7 @@ export function isGrpc(status: number, fields: readonly HeaderPair[]): boolean {
   return status === 200 && /^application\/grpc(?:[+;]|$)/i.test(type);
 }
 
-/** The fields of a response of gRPC as those of gRPC-Web. What the activator permits to a page replaces what the sandbox does. */
+/** The fields of a response of gRPC as those of gRPC-Web. The CORS answer of the activator replaces that of the sandbox. */
 export function responseFields(fields: readonly HeaderPair[], form: WebForm): readonly HeaderPair[] {
   const replacesAccess = form.origin !== undefined;
   const kept = fields.filter(([name, value]) => {

@@ -84,7 +84,7 @@ export const expiredInVainFact = (failures: readonly Failure[]): ReadyFact => ({
   message: `${expiredFact.message}, and its cleanup failed: ${textOf(failures)}`,
 });
 
-/** Reported only for sandboxes with `autoSuspension`. */
+/** Reported only for sandboxes with `autoSuspension.inactivityTimeoutSeconds`. */
 export const blockedFact = ({
   reason,
   message,

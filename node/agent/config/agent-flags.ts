@@ -39,7 +39,7 @@ export const agentFlags = {
   ),
   "max-namespace-percent": flag.integer(
     50,
-    "share of one namespace in the space for all memory images of the node, in percent; 100: no limit",
+    "largest share that one namespace may take of the space for all memory images of the node, in percent; 100: no limit",
     (value) => (value < 1 || value > 100 ? "must be from 1 to 100" : undefined),
   ),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
