@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { PodStatus } from "../../api/kinds/pod.ts";
+import type { PodSpec, PodStatus } from "../../api/kinds/pod.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { httpProgram, openActivatorWorld } from "../../test/support/labs/activator-world.ts";
@@ -11,46 +11,57 @@ import type { PodFailureCode } from "./detect-failures.ts";
 
 const podIP = "127.250.7.1";
 const waiting = { reason: "CrashLoopBackOff", message: "it exits" };
+const terminated = { reason: "Completed", exitCode: 0 };
 const unschedulable = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/1 nodes" } as const;
 
 interface Row {
   readonly status: PodStatus;
+  /** What the failure reads of it; absent: nothing. */
+  readonly spec?: Partial<PodSpec>;
   /** If it does not, a port that accepts disproves the failure. */
   readonly endsAtOnce: boolean;
 }
 
-/** Every failure of a Pod: a new one needs its row here. */
-const rows: Readonly<Record<PodFailureCode, Row>> = {
-  PodEnded: { status: { phase: "Failed", reason: "Evicted" }, endsAtOnce: true },
+const withContainer = (state: object): PodStatus => ({
+  phase: "Running",
+  containerStatuses: [{ name: "main", ready: false, restartCount: 2, image: "program", imageID: "", state }],
+});
+
+/** Every failure of a Pod, by what the Pod is like: a new one needs its row here. */
+const rows: Readonly<Record<PodFailureCode, Readonly<Record<string, Row>>>> = {
+  PodEnded: { "was evicted": { status: { phase: "Failed", reason: "Evicted" }, endsAtOnce: true } },
   ContainerFailed: {
-    status: {
-      phase: "Running",
-      containerStatuses: [
-        { name: "main", ready: false, restartCount: 2, image: "program", imageID: "", state: { waiting } },
-      ],
+    "exits again and again": { status: withContainer({ waiting }), endsAtOnce: false },
+    "has exited and is not restarted": {
+      status: withContainer({ terminated }),
+      spec: { restartPolicy: "Never" },
+      endsAtOnce: false,
     },
-    endsAtOnce: false,
   },
   Unschedulable: {
-    status: {
-      phase: "Pending",
-      conditions: [{ ...unschedulable, lastTransitionTime: systemClock.now().toISOString() }],
+    "fits no node": {
+      status: {
+        phase: "Pending",
+        conditions: [{ ...unschedulable, lastTransitionTime: systemClock.now().toISOString() }],
+      },
+      endsAtOnce: false,
     },
-    endsAtOnce: false,
   },
 };
 
-const cases = Object.entries(rows).map(([code, row]) => ({
-  code,
-  ...row,
-  what: row.endsAtOnce ? "fails" : "succeeds",
-}));
+const cases = Object.entries(rows).flatMap(([code, states]) =>
+  Object.entries(states).map(([state, row]) => ({
+    ...{ code, state, spec: {}, ...row },
+    what: row.endsAtOnce ? "fails" : "succeeds",
+  })),
+);
 
-it.each(cases)("a request to a Pod whose port accepts $what if its state is $code", async (row) => {
+it.each(cases)("a request to a Pod that $state $what if the port accepts", async (row) => {
   await using world = await openActivatorWorld(["--unschedulable-grace=1ms"]);
   await using _program = await httpProgram((_, response) => response.end("reached"))(podIP);
   world.kubelet.report("nova", { ...row.status, podIP });
-  await world.asleep("nova");
+  const podTemplate = { spec: { containers: [{ name: "main", image: "program" }], ...row.spec } };
+  await world.asleep("nova", undefined, { podTemplate });
   const headers = { "X-Sandbox-ID": "nova", "X-Sandbox-Timeout": "5" };
   const response = await fetch(world.activator.proxyUrl, { headers });
   const text = await response.text();
@@ -79,10 +90,14 @@ const inWords = (seen: Resolution): string => {
   return seen.is === "addressed" ? `addressed, failure: ${seen.failure?.code}, young: ${seen.target.young}` : seen.is;
 };
 
-describe.each(cases)("a Pod that is in the state $code for an hour", ({ code, status, endsAtOnce }) => {
+describe.each(cases)("a Pod that $state, for an hour", ({ code, status, spec, endsAtOnce }) => {
   const owner = aSandbox({}, { namespace: "lab", uid: "u1" });
-  const withAddress = aPodOf(owner, { uid: "p1" }, { ...status, podIP: "10.0.0.5" });
-  const withoutAddress = aPodOf(owner, { uid: "p1" }, status);
+  const podWith = (more: PodStatus): Stored<Pod> => {
+    const pod = aPodOf(owner, { uid: "p1" }, { ...status, ...more });
+    return { ...pod, spec: { containers: [], ...pod.spec, ...spec } };
+  };
+  const withAddress = podWith({ podIP: "10.0.0.5" });
+  const withoutAddress = podWith({});
 
   it("has the failure, and with an address one attempt to connect unless it ends at once", () => {
     expect(inWords(resolver(withoutAddress)(hourMs))).toBe(`ended by ${code}`);

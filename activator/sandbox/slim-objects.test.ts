@@ -7,11 +7,14 @@ import { probeHeadersMax } from "../../api/rules/probe-request.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { failureOfPod } from "../failures/detect-failures.ts";
 import { readinessOf } from "../readiness/readiness.ts";
+import { sightsAfter } from "./pod-sights.ts";
 import { slimClaim, slimPod } from "./slim-objects.ts";
 
 const sandbox = aSandbox({ autoSuspension: { busyProbe: { httpGet: { port: "status" } } } });
 const bulk = { note: "x".repeat(100_000) };
 const env = [{ name: "BULK", value: bulk.note }];
+/** Long after the first sight of a Pod: a failure that begins only after a time has begun. */
+const hourMs = 3_600_000;
 const headers = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `x-${at}`, value: "1" }));
 
 const container = (more: Partial<Container> = {}): Container => ({
@@ -58,14 +61,21 @@ describe("a Pod of a sandbox in the activator", () => {
         { containerStatuses: [{ name: "main", state: { terminated: { exitCode: 0 } } }] as never },
       ),
     },
+    {
+      what: "no node that can run it",
+      pod: podWith({}, { conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }] }),
+    },
     { what: "the address of its node", pod: podWith({ hostNetwork: true }) },
   ])("means the same as the whole Pod, with $what", ({ pod }) => {
     const slim = slimPod(pod);
-    const options = { nowMs: 0, sightings: { sightsOf: () => undefined }, unschedulableGraceMs: 0 };
+    const failureOf = (seen: Stored<Pod>) => {
+      const sightings = { sightsOf: () => sightsAfter(undefined, seen, 0) };
+      return failureOfPod(seen, "nova", { nowMs: hourMs, sightings, unschedulableGraceMs: 60_000 });
+    };
     for (const mode of ["Auto", "PodReady", "PortOpen"] as const) {
       expect(readinessOf(slim, mode)).toEqual(readinessOf(pod, mode));
     }
-    expect(failureOfPod(slim, "nova", options)).toEqual(failureOfPod(pod, "nova", options));
+    expect(failureOf(slim)).toEqual(failureOf(pod));
     expect(busyTargetOf(sandbox, slim)).toEqual(busyTargetOf(sandbox, pod));
     expect(slim.metadata.ownerReferences).toEqual(pod.metadata.ownerReferences);
     expect(slim.spec?.hostNetwork).toEqual(pod.spec?.hostNetwork);
