@@ -5,11 +5,11 @@ it("lists the timeline of a wake in milliseconds, and marks steps that were not 
   const timeline = { seen: 0, wakePatched: 2.04, podCreated: 6, portAccepted: 58.26, firstByte: undefined } as const;
   expect(describeTimeline(timeline)).toBe(
     [
-      "  connection seen     0.0 ms",
-      "  wake patched        2.0 ms",
-      "  Pod created         6.0 ms",
-      "  port accepts       58.3 ms",
-      "  first byte               ?",
+      "  request seen                  0.0 ms",
+      "  resume written to the API     2.0 ms",
+      "  Pod created                   6.0 ms",
+      "  port accepts connections     58.3 ms",
+      "  response begins                    ?",
       "",
     ].join("\n"),
   );

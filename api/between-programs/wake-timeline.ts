@@ -15,11 +15,11 @@ export interface WakeTimeline {
 /** The timeline for users, a line for each step. */
 export function describeTimeline({ wakePatched, podCreated, portAccepted, firstByte }: WakeTimeline): string {
   return rows([
-    ["connection seen", milliseconds(0)],
-    ["wake patched", milliseconds(wakePatched)],
+    ["request seen", milliseconds(0)],
+    ["resume written to the API", milliseconds(wakePatched)],
     ["Pod created", milliseconds(podCreated)],
-    ["port accepts", milliseconds(portAccepted)],
-    ["first byte", milliseconds(firstByte)],
+    ["port accepts connections", milliseconds(portAccepted)],
+    ["response begins", milliseconds(firstByte)],
   ]);
 }
 

@@ -57,7 +57,8 @@ describe("local mode, started with one command", () => {
   it("wakes hello at its start and prints the timeline in milliseconds", () => {
     expect(local.output).toContain("Two sandboxes are suspended: hello and notebook.");
     expect(local.output).toContain('"Hello from hello. This is visit number 1."');
-    for (const step of ["connection seen", "wake patched", "Pod created", "port accepts", "first byte"]) {
+    const written = "resume written to the API";
+    for (const step of ["request seen", written, "Pod created", "port accepts connections", "response begins"]) {
       expect(local.output).toMatch(new RegExp(`${step} +\\d+\\.\\d ms`));
     }
   });
