@@ -44,7 +44,7 @@ export async function endAbandonedRuns(tools: SweepTools, parent: string = tmpdi
       if (found === foldersMax) break;
     }
   } catch (err) {
-    log.warn({ err, folder: parent }, "could not end leftover processes of killed runs; retried at the next start");
+    log.warn({ err, folder: parent }, "could not end leftover processes of killed runs; retrying at the next start");
   }
   return {
     removed: Promise.all(removed),

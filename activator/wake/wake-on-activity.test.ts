@@ -149,7 +149,7 @@ describe("data on an open connection", () => {
     await lab.wakeOnActivity[Symbol.asyncDispose](); // waits for what it does
     expect(lab.lines).toMatchObject([
       {
-        msg: "could not cancel a suspension after data on an open connection; the next data tries again",
+        msg: "could not cancel a suspension after data on an open connection; trying again at the next data",
         name: "nova",
       },
     ]);

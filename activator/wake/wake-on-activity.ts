@@ -54,7 +54,7 @@ export class WakeOnActivity implements AsyncDisposable {
         if (this.#stop.signal.aborted || !this.#mayLog.asks(uid)) return;
         this.#parts.log.warn(
           { err, ...connection },
-          "could not cancel a suspension after data on an open connection; the next data tries again",
+          "could not cancel a suspension after data on an open connection; trying again at the next data",
         );
       })
       .finally(() => this.#asking.delete(uid));

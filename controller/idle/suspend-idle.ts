@@ -150,7 +150,7 @@ export class SuspendIdle {
     if (verdict.overruled)
       log.warn(
         { key },
-        "limitSeconds of the busy probe reached: suspending the sandbox although the probe does not permit it",
+        "the busy probe has reached its limitSeconds; it no longer blocks the suspension of the sandbox",
       );
     return !verdict.maySleep;
   }

@@ -133,7 +133,7 @@ export class StoreHealth implements Fitness {
       if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
         log.warn(
           { kinds: unseen.map(inShort) },
-          "the API server does not deliver the objects of these kinds; what needs them waits",
+          "the API server does not deliver the objects of these kinds; all work that needs the objects waits",
         );
       }
       const pause = clock.sleep(checkMs, signal).catch(() => {});

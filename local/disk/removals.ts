@@ -49,10 +49,7 @@ export class Removals implements AsyncDisposable {
       else if (left) warn(path, left, this.#log);
     } catch (error) {
       if (!signal.aborted)
-        this.#log.warn(
-          { err: error, path },
-          "could not remove a folder of a sandbox; retrying at the next start of local mode",
-        );
+        this.#log.warn({ err: error, path }, "could not remove a folder; retrying at the next start of local mode");
     }
   }
 

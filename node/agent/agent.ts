@@ -149,7 +149,10 @@ export class Agent {
       this.#rooms.goes(text, bytes);
       if (memoryImage.metadata.namespace !== observed.key.namespace) this.#rooms.evict(bytes);
       this.#parts.metrics.evicted();
-      this.#parts.log.info({ image: text, bytes, for: textOf(observed.key) }, "evicted a memory image");
+      this.#parts.log.info(
+        { image: text, bytes, for: textOf(observed.key) },
+        "reported a memory image as evicted; it will be removed to make room",
+      );
     }
     return victims !== undefined;
   }

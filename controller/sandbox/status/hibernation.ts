@@ -55,7 +55,7 @@ function capturedImage({ pod, memory }: SeenMemory): Stored<MemoryImage> | undef
 
 const strategyChanged: MemoryRefusal = {
   reason: "StrategyChanged",
-  message: "the controller has removed the memory, because the sandbox is not to hibernate any more",
+  message: "the controller removes the memory, because suspensionStrategy.type is no longer Hibernate",
 };
 
 /** What becomes of memory that was kept before the strategy was edited, until the next suspension. */

@@ -126,7 +126,7 @@ export class ActivatorRounds {
     metrics.unreachable(this.#silent.size);
     log.warn(
       { err, activator: id },
-      "an activator does not respond; asking it again, and meanwhile no sandbox is suspended for inactivity, within --activator-silence-limit",
+      "an activator does not respond; asking it again. Until it responds, no sandbox is suspended for inactivity, within the limits of --activator-silence-limit",
     );
     if (pod) events?.record(unreachable(pod));
   }

@@ -4,7 +4,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { silentLogger } from "../../../lib/log/log.ts";
+import { createLogger, silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { Containment } from "./containment.ts";
 import { parseStat, readProcess, startedAt } from "./proc.ts";
@@ -106,13 +106,18 @@ describe("the records of an earlier run", () => {
     expect(await runs[2]?.exited).toMatchObject({ signal: "SIGTERM" });
   });
 
-  it("stay while the system does not end their processes, for the next start", async () => {
+  it("stay while the system does not end their processes, for the next start, and the log says so", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const lines: string[] = [];
+    const log = createLogger("test", "info", { write: (line) => void lines.push(JSON.parse(line).msg) });
     const records = await ProcessRecords.open(folder.path);
     records.plan(`${randomUUID()}/main`, { program: "sleep", mark: randomUUID() });
     const end = vi.spyOn(Containment.prototype, "end").mockResolvedValueOnce({ killed: 1, left: [4_194_303] });
-    await records.killStrays(systemClock, silentLogger);
+    await records.killStrays(systemClock, log);
     expect(readdirSync(folder.path)).toHaveLength(1);
+    expect(lines).toEqual([
+      "could not kill processes outside the process group of their container; retrying at the next start",
+    ]);
     end.mockRestore();
     await records.killStrays(systemClock, silentLogger);
     expect(readdirSync(folder.path)).toEqual([]);

@@ -108,7 +108,7 @@ export class ProcessRecords {
     if (pid === undefined || strays.length === 0) return 0;
     for (const stray of strays) killProcess(stray);
     killGroup(pid, "SIGKILL");
-    log.warn({ pid, program }, "killed the processes of a container that an earlier run left");
+    log.warn({ pid, program }, "sent SIGKILL to the processes of a container that an earlier run left");
     return strays.length;
   }
 
@@ -127,8 +127,12 @@ export class ProcessRecords {
   ): Promise<{ readonly killed: number; readonly isOver: boolean }> {
     if (mark === undefined) return { killed: 0, isOver: true };
     const { killed, left } = await Containment.find({ mark, ...(cgroup !== undefined && { cgroup }) }).end(clock);
-    if (killed > 0 || left.length > 0)
-      log.warn({ program, killed, left }, "killed processes outside the process group of their container");
+    if (left.length > 0) {
+      const text = "could not kill processes outside the process group of their container; retrying at the next start";
+      log.warn({ program, killed, left }, text);
+    } else if (killed > 0) {
+      log.warn({ program, killed }, "killed processes outside the process group of their container");
+    }
     return { killed, isOver: left.length === 0 };
   }
 

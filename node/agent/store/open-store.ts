@@ -35,8 +35,9 @@ export async function openStore(
     if (found && missing.length === 0) return found;
     if (missing.length === 0 || clock.ticksMs() >= untilMs) {
       const identity = { id: found?.id ?? randomUUID(), replaces: [...(found?.replaces ?? []), ...missing] };
-      if (missing.length > 0) log.error({ missing }, "a store of this node does not come back; its memory is lost");
       await store.write(identity);
+      if (missing.length > 0)
+        log.error({ missing }, "a store of this node did not come back; its memory counts as lost");
       return identity;
     }
     if (looks === 0) {
