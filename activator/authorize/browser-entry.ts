@@ -42,7 +42,10 @@ export function enter(
     const value = credential?.from === "query" ? authorizer.sessionFor(credential, routed) : undefined;
     return entryResponse(head, path, value, session);
   }
-  if (path.isEntry) throw new ActivatorError("BadSandboxPath", { because: "it is for links with a token" });
+  if (path.isEntry)
+    throw new ActivatorError("BadSandboxPath", {
+      because: "PREFIX/-/ is only for links and forms with a token in the query",
+    });
   return undefined;
 }
 

@@ -204,7 +204,7 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request takes one slot for each 8 KiB, or part of 8 KiB, of its head and kept body; a connection by name takes one slot for each 8 KiB of its ClientHello plus 4 KiB",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request takes one slot for each 8 KiB, or part of 8 KiB, of its head and kept body; a connection by name takes one slot for each 8 KiB, or part of 8 KiB, of the sum of its ClientHello and 4 KiB",
     positive,
   ),
   "held-max-per-namespace": flag.integer(

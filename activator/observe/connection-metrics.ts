@@ -62,7 +62,7 @@ function streamEvents(registers: Registry[]): Pick<ConnectionMetrics, "streamRef
   });
   const stalledCuts = new Counter({
     name: "rouse_activator_http2_stalled_streams_cut_total",
-    help: "HTTP/2 streams and gRPC-Web calls that were cut because they had stalled and too much data waited on all streams.",
+    help: "HTTP/2 streams and gRPC-Web calls that were cut because they had stalled, and too much data waited on all streams together.",
     registers,
   });
   const offenders = new Counter({

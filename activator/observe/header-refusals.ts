@@ -8,7 +8,7 @@ import { type HeaderRefusal, headerRefusals } from "../socket/proxy-protocol/awa
 export function createHeaderRefusals(registry: Registry, log: Logger, clock: Clock) {
   const refused = new Counter({
     name: "rouse_activator_proxy_headers_refused_total",
-    help: "Connections from --proxy-protocol-networks that ended without a valid PROXY header, by reason: Missing (other bytes), Malformed, TooLong, WrongChecksum, Truncated (the client ended it) or TimedOut (--headers-timeout). Only with that flag.",
+    help: "Connections from --proxy-protocol-networks that ended without a valid PROXY header, by reason: Missing (other bytes), Malformed, TooLong, WrongChecksum, Truncated (the client ended the connection) or TimedOut (--headers-timeout). Only with that flag.",
     labelNames: ["reason"] as const,
     registers: [registry],
   });

@@ -28,7 +28,7 @@ export class RequestMetrics {
       "Requests that failed at the sandbox before a response began, by reason: dial, timeout, eof or other.";
     this.#upstreamErrors = counter("sandbox_router_upstream_errors_total", failed, ["sandbox_namespace", "reason"]);
     const retried =
-      "Failed attempts to connect to a sandbox for HTTP requests, each of which is tried again within its limits.";
+      "Failed attempts to connect to a sandbox for HTTP requests. The activator tries again within the limits of the request.";
     this.#retries = counter("sandbox_router_upstream_retries_total", retried, ["sandbox_namespace"]);
     const refused = "Requests that were rejected by the activator, by the code of the error.";
     this.#refused = counter("rouse_activator_refused_total", refused, ["reason"]);

@@ -43,7 +43,7 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
     }),
   ),
   env: described(
-    "The environment variables are added to the containers. If the template does not permit such variables, the claim gets no sandbox. A claim with an entry gets a new sandbox, and none of a pool.",
+    "The environment variables are added to the containers. If the template does not permit such variables, the claim gets no sandbox. A claim with entries here gets a new sandbox, never one of a pool.",
     env,
   ),
   lifecycle: described("The fields say when the claim expires, and what happens then.", lifecycle),
@@ -79,7 +79,7 @@ export const sandboxClaimDefinition: Definition = definition({
       object({
         ...sharedSpecFields,
         volumeClaimTemplates: described(
-          "The volumes are added to the sandbox. If the template does not permit such volumes, the claim gets no sandbox. A claim with an entry gets a new sandbox, and none of a pool.",
+          "The volumes are added to the sandbox. If the template does not permit such volumes, the claim gets no sandbox. A claim with entries here gets a new sandbox, never one of a pool.",
           volumeClaimTemplates,
         ),
         "warmPoolRef*": described(

@@ -174,7 +174,7 @@ export const controllerFlags = {
   ),
   "webhook-cert-dir": flag.string(
     "/tmp/k8s-webhook-server/serving-certs",
-    "with --manage-webhook-certs=false: directory of the certificate of the webhook; if the directory has neither tls.crt nor tls.key, the file cert.pem there with certificate and key",
+    "with --manage-webhook-certs=false: directory of the certificate of the webhook; if the directory has neither tls.crt nor tls.key, the controller uses the file cert.pem there, which has the certificate and the key",
   ),
   "webhook-cert-name": flag.string(
     "tls.crt",

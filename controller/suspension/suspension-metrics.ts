@@ -39,7 +39,7 @@ export class SuspensionMetrics {
     });
     this.#cut = new Counter({
       name: "rouse_suspension_cut_requests_total",
-      help: "Requests and connections in flight when a drain reached its timeout; the deletion of the Pod cut them.",
+      help: "Requests and connections that were still in flight when a drain reached its timeout, and were cut by the capture or the deletion of the Pod.",
       registers,
     });
     this.#unasked = new Counter({

@@ -15,7 +15,7 @@ export class ConversionFailures {
     this.#log = log;
     this.#counter = new Counter({
       name: "rouse_conversion_failures_total",
-      help: "Conversion reviews that failed: an invalid object, the time limit, the memory limit, or no free process.",
+      help: "Conversion reviews that failed: an object was invalid, the review reached its limit of time or memory, or no process was available.",
       registers: registry ? [registry] : [],
     });
   }

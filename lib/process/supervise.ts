@@ -70,7 +70,7 @@ export async function runSupervised(
 export function reportTo({ clock, log, registry }: Omit<SupervisionParts, "endLimitMs">): Disposable {
   const counter = new Counter({
     name: "rouse_unexpected_errors_total",
-    help: 'Unexpected errors, by where they were caught. With where="process", nothing caught the error, and the replica shut down.',
+    help: 'Unexpected errors, by the part of the program that caught them. With where="process", no part caught the error, and the replica shut down.',
     labelNames: ["where"] as const,
     registers: [registry],
   });

@@ -28,7 +28,7 @@ export class AgentMetrics {
     });
     this.#failures = new Counter({
       name: "rouse_node_capture_failures_total",
-      help: "Pods whose memory was not captured on this node, by reason.",
+      help: "Captures of Pods on this node that failed, by reason.",
       labelNames: ["reason"] as const,
       registers,
     });

@@ -42,7 +42,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox, or there is no token and the anonymous user may not. A cookie that stands for a static token opens one port of one sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID, or a scoped token of version 2 and a header that some programs read as another method or target, such as X-HTTP-Method-Override or X-Original-URL.",
+    why: "The token is valid, but does not permit access to this sandbox, or there is no token, and the anonymous user has no access to this sandbox. A cookie that stands for a static token opens one port of one sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID, or a scoped token of version 2 and a header that some programs read as another method or target, such as X-HTTP-Method-Override or X-Original-URL.",
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave these headers out.",
   },
   AuthorizationUnavailable: {
@@ -86,13 +86,13 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: fixRequest,
   },
   RequestTimedOut: {
-    why: "The request head was not complete within --headers-timeout. Or unfinished heads took too much memory, and the activator closed this connection to free some. Or the sandbox waited for the rest of the request body, and the client paused for --proxy-timeout, or --total-timeout was over.",
+    why: "The request head was not complete within --headers-timeout. Or unfinished heads took too much memory, and the activator closed this connection to free some of it. Or the sandbox waited for the rest of the request body, and the client paused for --proxy-timeout, or --total-timeout was over.",
     what: "Check the network of the client. If it lasts, check rouse_activator_unfinished_heads_shed_total.",
   },
   TargetTooLong: { why: "The request target is longer than 16,384 bytes.", what: fixRequest },
   HeadersTooLarge: {
     why: "The request head is larger than --max-header-bytes, has more than 128 fields, or has a Connection header of more than 1,024 bytes.",
-    what: "Send fewer or shorter header fields. --max-header-bytes can be raised.",
+    what: "Send fewer or shorter header fields, or raise --max-header-bytes.",
   },
   ExpectationFailed: { why: "The request has an Expect header other than 100-continue.", what: fixRequest },
   ConflictingHeaders: {
@@ -100,7 +100,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Name the sandbox only once: by the host, by the path or by the headers.",
   },
   BadSandboxPath: {
-    why: "The path begins with --path-routing-prefix, but does not name a namespace, a sandbox and a port behind it. Or it begins with PREFIX/-/, and the request is no link and no form with a token in the query.",
+    why: "The path begins with --path-routing-prefix, but does not name a namespace, a sandbox and a port behind it. Or the path begins with PREFIX/-/, which is only for links and forms with a token in the query: the query has no token, or a link or a form cannot send the request, or --authz-cookie-query-param is not set.",
     what: "Use PREFIX/NAMESPACE/NAME/PORT/. The port is always needed there.",
   },
   ForeignHost: {
@@ -108,7 +108,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is neither that of its host nor in --authz-cookie-allowed-origins. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins; over TLS, a page of the sandbox without TLS is not. Or a page of another origin sent a POST with the header X-Grpc-Web that is no call of gRPC-Web.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page that is neither of a sandbox nor of a host in --header-hosts. Or the request has the cookie of --authz-cookie-name, and its Origin is neither that of its host nor in --authz-cookie-allowed-origins. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins; for a request over TLS, a page of the sandbox that was loaded without TLS is foreign too. Or a page of another origin sent a POST with the header X-Grpc-Web that is no call of gRPC-Web.",
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
@@ -157,7 +157,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   PodEnded: { why: "The Pod of the sandbox has succeeded or failed.", what: "Check the log of its containers." },
   Unschedulable: {
-    why: "The scheduler has found no node for the Pod for --unschedulable-grace. If that is 0, held requests end with WakeTimedOut.",
+    why: "The scheduler has found no node that can run the Pod, and --unschedulable-grace has passed. If the flag is 0, held requests end with WakeTimedOut instead.",
     what: "Add nodes, lower the requests of the Pod, or correct its rules about nodes; the text has the words of the scheduler.",
   },
   Waking: {
@@ -170,14 +170,14 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   WakeRefused: {
     why: "The API server rejects the patch that resumes the sandbox.",
-    what: "Check the ClusterRole of the activator and admission webhooks.",
+    what: "Check the ClusterRole of the activator, and the admission webhooks and policies of the cluster.",
   },
   WakeRateLimited: {
     why: "Many wakes of this namespace wait for --wakes-per-second, and this one would wait for more than 10 s.",
     what: "Retry later, or raise --wakes-per-second or --wakes-burst.",
   },
   HoldLimitReached: {
-    why: "Too many requests are held: in all, for the namespace or for the sandbox. A request takes a slot for each 8 KiB of its head and kept body, so a held upload may find no slot for further data. Or only the last tenth of all slots is free, and the namespace holds at least as many. Or requests are held for 32 other ports of the sandbox or addresses of its Pod.",
+    why: "Too many requests are held: in all, for the namespace or for the sandbox. A request takes a slot for each 8 KiB of its head and kept body, so a held upload may find no slot for further data. Or only the last tenth of all slots is free, and the namespace holds at least as many slots as are free. Or requests are held for 32 other ports of the sandbox or addresses of its Pod.",
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {

@@ -41,7 +41,7 @@ const annotations = [
   [
     sealedPodAnnotation,
     "Sandbox",
-    "The Pod that is about to be deleted, and since when, as JSON. Written by the controller; activators send nothing to that Pod.",
+    "The Pod that is marked for deletion, and since when, as JSON. Written by the controller; activators send nothing to that Pod.",
   ],
   [
     runHashAnnotation,

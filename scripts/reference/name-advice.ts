@@ -7,7 +7,7 @@ const require = "Connect with TLS, with psql by sslmode=require.";
 export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
   NotTls: { why: "The client sent neither a ClientHello nor a PostgreSQL request for TLS.", what: require },
   WithoutTls: {
-    why: "A PostgreSQL client did not ask for TLS. It gets a PostgreSQL error that says so.",
+    why: "A PostgreSQL client did not ask for TLS. The client gets a PostgreSQL error with this reason.",
     what: require,
   },
   EarlyBytes: {
@@ -32,7 +32,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Check the name: NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
   },
   NotAllowedByName: {
-    why: "The sandbox does not have autoResume.allowFrom Any. The client gets the same alert as for an unknown name. If that changed while the connection was held, it is reset.",
+    why: "The sandbox does not have autoResume.allowFrom Any. The client gets the same alert as for an unknown name. If autoResume.allowFrom changed while the connection was held, the connection is reset.",
     what: "Set autoResume.allowFrom to Any if everyone who knows the name may connect.",
   },
   NameTimedOut: {
@@ -40,7 +40,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Check the network of the client, or raise --headers-timeout.",
   },
   TooManyUnnamed: {
-    why: "The replica has 2,000 connections that have not named their sandbox, and this one is the oldest of the address with most of them.",
+    why: "The replica has 2,000 connections that have not named their sandbox, and this connection is the oldest one of the client address that has the most of them.",
     what: "Find out who opens connections and sends nothing.",
   },
   SandboxWithoutTls: {

@@ -20,7 +20,7 @@ export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
     what: "Retry: the activator closes ports of deleted sandboxes soon.",
   },
   TooManyConnections: {
-    why: "The replica has --max-connections connections to activator ports; by name, as many by name.",
+    why: "The replica has --max-connections connections to activator ports or, for a connection by name, --max-connections connections by name.",
     what: "Retry, or raise --max-connections.",
   },
   NoDescriptors: {

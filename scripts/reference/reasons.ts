@@ -119,7 +119,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. This happens when an activator has not responded for 5 minutes, and after drainTimeoutSeconds: in a manual suspension to all work, in a suspension for inactivity only to requests that match ignoreRequests. The text names the work that was cut.",
+      "Its Pod was captured or deleted while work was in flight, or without the response of an activator that may have had work in flight. This happens when an activator has not responded for 5 minutes, or after drainTimeoutSeconds: in a manual suspension to all work, in a suspension for inactivity only to requests that match ignoreRequests. The text names the work that was cut.",
   },
   SuspensionBlocked: {
     on: "Sandbox",
@@ -234,10 +234,10 @@ export const memoryReasons: Meanings<RefusalReason> = {
   NotRecorded:
     "The memory was captured, but the controller could not write this into the status within 30 s. A later controller uses only memory that the status reports.",
   ImageLost:
-    "The memory was kept. During the sleep its node lost it, or the MemoryImage was deleted; the message says which.",
-  Evicted: "The memory was kept. During the sleep its node removed it to make room for a newer memory image.",
+    "The memory was kept. During the sleep the node lost the memory, or the MemoryImage was deleted; the message says which.",
+  Evicted: "The memory was kept. During the sleep the node removed the memory to make room for a newer memory image.",
   StrategyChanged:
-    "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed it.",
+    "The memory was kept. During the sleep suspensionStrategy.type was changed, so the controller removed the memory.",
   NotCaptured: "The memory was not captured, although no reason against the capture was known.",
 };
 
@@ -254,7 +254,7 @@ export const lossMeanings: Meanings<LossReason> = {
   ForeignPod:
     "The sandbox got a Pod that the controller did not create: an adopted Pod, or a Pod that somebody created with its name.",
   NotScheduled:
-    "The node that has the memory took no Pods, for example because it was cordoned or full: the scheduler still reported this after 1 s, was still ending other Pods for it after 60 s, or reported nothing for 5 min. Or the Pod template names another node.",
+    "The node that has the memory took no Pods, for example because it was cordoned or full: the scheduler still reported this after 1 s, was still ending other Pods to make room for the Pod after 60 s, or reported nothing for 5 min. Or the Pod template names another node.",
   NotStarted:
     "The node that has the memory started no container of the Pod within 15 min, for example because its store of memory images was full, read-only or not mounted.",
   ContainerImageUnknown:

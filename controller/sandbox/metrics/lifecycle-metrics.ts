@@ -162,7 +162,7 @@ function createInstruments(registry: Registry) {
     expired: counter("agent_sandbox_expired_total", "Sandboxes that expired, by shutdown policy.", "shutdown_policy"),
     creation: latency(
       "agent_sandbox_creation_latency_ms",
-      "Time from the creation of a Sandbox to its first Ready, in ms. For a sandbox of a claim it is observed when the claim is Ready.",
+      "Time from the creation of a Sandbox to its first Ready, in ms. For a sandbox of a claim, the time is observed when the claim is Ready.",
       ["namespace", "launch_type", "sandbox_template"],
     ),
   };

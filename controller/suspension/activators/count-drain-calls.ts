@@ -7,7 +7,7 @@ const results = ["answered", "refused", "failed"] as const;
 export function countDrainCalls(call: DrainCall, registry: Registry): DrainCall {
   const calls = new Counter({
     name: "rouse_drain_calls_total",
-    help: "Calls of the controller to the drain listeners of activators, by result: answered, refused (no listener), or failed.",
+    help: "Calls of the controller to the drain listeners of activators, by result: answered, refused (nothing listens at the address), or failed (any other error).",
     labelNames: ["result"],
     registers: [registry],
   });

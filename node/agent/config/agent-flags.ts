@@ -11,7 +11,7 @@ export const agentFlags = {
   "node-name": flag.string("", "name of the node that the agent runs on; empty: the environment variable NODE_NAME"),
   namespace: flag.string(
     "",
-    "namespace of the controller, whose public keys the shim needs; empty: the environment variable POD_NAMESPACE",
+    "namespace of the ConfigMap with the public keys of the controller, which the shim needs; empty: the environment variable POD_NAMESPACE",
   ),
   runsc: flag.string("/usr/local/bin/runsc", "path of the runsc that the shim of the node uses"),
   "runsc-root": flag.string(
