@@ -40,7 +40,7 @@ export function openDataDirectory(path: string | undefined, log: Logger): DataDi
 function openTemporary(log: Logger): DataDirectory {
   const path = mkdtempSync(join(tmpdir(), temporaryPrefix));
   const lock = lockDataDir(path);
-  // After the lock: whoever sees the marker and gets the lock knows that this process has ended.
+  // After the lock: a process that sees the marker and gets the lock knows that this process has ended.
   writeFileSync(join(path, temporaryMarker), "a temporary folder of local mode, which it removes\n");
   return {
     path,

@@ -57,7 +57,7 @@ export async function createExamples(client: KubeClient, directory: string, sign
 
 async function createOnce(client: KubeClient, object: KubeObject, signal: AbortSignal): Promise<void> {
   const type = typeOf[object.kind ?? ""];
-  if (!type) throw new Error(`an example has a ${object.kind}, which local mode does not create`);
+  if (!type) throw new Error(`an example has an object of the kind ${object.kind}, which local mode does not create`);
   const inNamespace = { ...object, metadata: { ...object.metadata, namespace: "default" } };
   try {
     await client.create(type, inNamespace, {}, signal);

@@ -13,7 +13,7 @@ export interface ByNameDoorParts {
   readonly answerLimitMs: number;
 }
 
-/** The door of the by-name listener: the sandbox decides, whoever its client is. */
+/** The door of the by-name listener: the sandbox decides about every client. */
 export function doorByName({ cluster, clock, answerLimitMs }: ByNameDoorParts, asPostgres: boolean): TcpDoor {
   const refusalNow = ({ namespace, sandboxName, sandboxUid }: TcpDestination): ConnectionRefusal | undefined => {
     const sandbox = cluster.sandbox(namespace, sandboxName);

@@ -53,7 +53,7 @@ export const tcpFrontSelector = `${managedByLabel}=${tcpFrontManager}`;
 export const tcpFrontPorts = { first: 10_000, last: 31_999 } as const;
 
 /**
- * The maximum number of activator ports that slices of one namespace can have, whoever wrote them: half of the range. A
+ * The maximum number of activator ports that slices of one namespace can have, by any author: half of the range. A
  * user who may write slices must not take all ports from the other namespaces.
  */
 export const tcpFrontPortsPerNamespaceMax = 11_000;

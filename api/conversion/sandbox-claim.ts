@@ -42,8 +42,8 @@ export function claimToV1alpha1(source: SpokenClaim, ignored: string[]): Sandbox
 
 /**
  * The template that a claim names by itself: it was written in `v1alpha1`, without a pool, and its pool is still the one that this
- * resulted in. Undefined for every other claim, which names only a pool. Whoever may write the claim may also write its state by hand,
- * and gets no more by that than by writing the claim in `v1alpha1`.
+ * resulted in. Undefined for every other claim, which names only a pool. A client that may write the claim may also write its state by
+ * hand, and gets no more by that than by writing the claim in `v1alpha1`.
  */
 export function templateNamedBy(claim: SpokenClaim): string | undefined {
   const pool = claim.spec?.warmPoolRef?.name ?? "";

@@ -33,7 +33,7 @@ export function lockDataDir(dir: string): Disposable {
 
 /**
  * Another process that has read the lock of a dead owner may rename the lock that follows it. So the lock alone does not tell who has the
- * directory. Whoever has linked it looks first whether another holds the pipe, then holds it, and then looks whether the lock is still its own. Of two
+ * directory. A process that has linked the lock looks first whether another holds the pipe, then holds it, and then looks whether the lock is still its own. Of two
  * processes, the later one to hold the pipe finds it held, or the earlier one finds the lock of the other.
  */
 function holdAlone(dir: string, lock: string, identity: string): Disposable | undefined {

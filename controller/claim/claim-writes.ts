@@ -122,8 +122,8 @@ export class ClaimWrites {
 
   /**
    * Deletes a Sandbox while the claim controls it. A Sandbox that has changed since it was read is read and checked
-   * again. One that changes all the time goes too: whoever may write it could keep it for ever, and a Sandbox that the last read shows
-   * with this claim as its controller is given to nobody else.
+   * again. A Sandbox that changes all the time is deleted too: else a client that writes it could keep it for ever, and a Sandbox that the
+   * last read shows with this claim as its controller is given to nobody else.
    */
   async deleteSandbox(seen: Stored<Sandbox>, claim: Stored<SandboxClaim>, signal: AbortSignal): Promise<void> {
     const { namespace, name, uid } = seen.metadata;

@@ -329,7 +329,7 @@ describe("a Pod that goes on from memory", () => {
     expect(steps("old")).toEqual(["giveUpImage", "createPod", "recordPodName"]);
   });
 
-  it("is deleted if it waits for a signature, whoever made it: it is signed when it is made, or never", () => {
+  it("is deleted if it waits for a signature, by any maker: it is signed when it is made, or never", () => {
     const spec = { containers: [], schedulingGates: [{ name: signingGate }] };
     const gated = { ...aPodOf(asleep, { uid: "pod-2" }), spec };
     const { actions } = decidePod(anObservation({ sandbox: asleep, pods: [gated], memory: memory(runHash) }));

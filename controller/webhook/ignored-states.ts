@@ -29,7 +29,7 @@ export class IgnoredStates {
     if (!this.#mayLog.asks("ignored")) return;
     this.#log.warn(
       { first, count },
-      "a conversion left out data of the other API version: an annotation is unreadable, unknown or does not fit",
+      "a conversion left out data of the other API version: an annotation cannot be read, has an unknown value, or does not fit into the object",
     );
   }
 }

@@ -40,7 +40,7 @@ function openConverters() {
 }
 
 describe("small reviews that wait", () => {
-  it("are converted first for an address that is no Pod's, whoever came before", async () => {
+  it("are converted first for an address of no Pod, even behind earlier reviews", async () => {
     await using world = openConverters();
     const pods = ["namespace/a", "namespace/b", "namespace/c"];
     await Promise.all([...pods, ...pods, "10.0.0.1", "10.0.0.1"].map((peer) => world.convert(peer)));

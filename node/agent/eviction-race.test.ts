@@ -23,7 +23,7 @@ function watched(at: () => void): Files {
   });
 }
 
-/** The shim, as it decides: whoever makes the mark has the image. Returns whether it has. */
+/** The shim, as it decides: the maker of the mark has the image. Returns whether it has. */
 function claim(folder: string): boolean {
   const mark = `${folder}/g0.json`;
   const refuse = (reason: string) =>

@@ -63,7 +63,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
   const { clock, files, records, runsc, sandboxes, store, trial } = doors;
   const memoryImage = view.memoryImage(key);
   const asking = askingFor(key, view);
-  // A shim leaves its mark before the Pod runs. So whoever sees that the Pod runs, and looks for the mark after that, finds it.
+  // A shim leaves its mark before the Pod runs. So if the agent sees that the Pod runs, and looks for the mark after that, it finds the mark.
   const isAskingAlive = asking !== undefined && (await isAlive(asking, key, sandboxes));
   const disk = await store.read(key);
   const { tombstone, failed } = await records.ofImage(key);

@@ -21,7 +21,7 @@ const untoldLooks, mostLooks = 10, 600
 var shutdownWithin = time.Minute
 
 // mayStayUntold tells whether gVisor may not tell the end of a container that is killed. It learns of an end only from the
-// start of the container on. So if containerd is killed between both, whoever wants to remove the Pod would wait for ever.
+// start of the container on. So if containerd is killed between both, the removal of the Pod would wait for ever.
 func (c *container) mayStayUntold(request *task.KillRequest) bool {
 	return request.ExecID == "" && request.Signal == uint32(syscall.SIGKILL) && !c.isShared && !c.hasStarted.Load()
 }

@@ -219,7 +219,7 @@ export const memoryReasons: Meanings<RefusalReason> = {
     "command, args or subPathExpr of a container use, as $(NAME), an environment variable with metadata.uid or an annotation of the Pod. These values differ from Pod to Pod, and a restored Pod must run the same command. A shell in the container can read the variable instead.",
   NoProvider: "The controller runs without --hibernation.",
   NoSigningKey:
-    "The controller cannot read or create the key that signs restores, or cannot write its public half for the nodes; the log of the controller has the cause. The controller retries.",
+    "The controller cannot read or create the key that signs restores, or cannot write the public half of the key for the nodes; the log of the controller has the cause. The controller retries.",
   NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
   PodTooOld:
     "The Pod was created before the sandbox got suspensionStrategy.type Hibernate, or before the controller got --hibernation. The next Pod of the sandbox can hibernate.",
@@ -264,7 +264,7 @@ export const lossMeanings: Meanings<LossReason> = {
   PodRejected:
     "An admission policy or webhook rejects the Pod that is to be restored, for example because it names container images by digest, but not the Pod that the Pod template describes. The event PodRejected has the message of the API server.",
   NoSigningKey:
-    "The controller could not read or create the key that signs restores, or could not write its public half for the nodes; the log of the controller has the cause.",
+    "The controller could not read or create the key that signs restores, or could not write the public half of the key for the nodes; the log of the controller has the cause.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
   Evicted: "Its node has removed the memory to make room for a newer memory image.",
   RestoreFailed: "gVisor could not restore the memory, or the Pod ended before it was restored.",

@@ -45,7 +45,7 @@ async function openHolding(loans: BufferLoans) {
 }
 
 describe("the kept bytes of a held request", () => {
-  it("are told as they grow to whoever limits them", async () => {
+  it("are told as they grow to the part that limits them", async () => {
     await using front = await openHolding(new BufferLoans(0));
     const client = await front.say("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 100\r\n\r\n");
     await eventually(() => front.held.length === 1);

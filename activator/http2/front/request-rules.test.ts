@@ -30,7 +30,7 @@ const request = ({
       return [field.slice(0, at), field.slice(at + 1)] as const;
     });
 
-/** Requests that no back-end may see, whoever stops them. */
+/** Requests that no back-end may see. */
 const forbidden: readonly { readonly name: string; readonly fields: Fields; readonly body?: string }[] = [
   { name: "a line break in a value", fields: [...request(), ["x-a", "1\r\nx-b: 2"]] },
   { name: "a bare line feed in a value", fields: [...request(), ["x-a", "1\nx-b: 2"]] },

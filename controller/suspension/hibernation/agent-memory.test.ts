@@ -71,7 +71,8 @@ it("the answer of an agent counts only while its node has one that is ready", ()
 it("without a key nothing is kept or restored", () => {
   const answered = [image("Preflight", { preflight: { capturable: true } })];
   const { memory } = openMemory(answered, ["node-1"], false);
-  const message = "the controller cannot read or make its signing key, or cannot write its public half for the nodes";
+  const message =
+    "the controller cannot read or make its signing key, or cannot write the public half of the key for the nodes";
   expect(memory.preflight(pod)).toEqual({ reason: "NoSigningKey", message });
   expect(memory.seen(sandbox, [pod]).canSign).toBe(false);
   expect(openMemory(answered).memory.seen(sandbox, [pod]).canSign).toBe(true);

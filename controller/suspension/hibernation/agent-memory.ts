@@ -130,7 +130,8 @@ const tooOld: MemoryRefusal = {
 };
 const noKey: MemoryRefusal = {
   reason: "NoSigningKey",
-  message: "the controller cannot read or make its signing key, or cannot write its public half for the nodes",
+  message:
+    "the controller cannot read or make its signing key, or cannot write the public half of the key for the nodes",
 };
 const notReady: MemoryRefusal = { reason: "AgentNotReady", message: "its node has no node agent that is ready" };
 const noAnswer: MemoryRefusal = {

@@ -74,7 +74,7 @@ export class Signing implements Signer {
       const onFailure = (err: unknown, failures: number): undefined => {
         log.warn(
           { err, failures },
-          "cannot read or make the key that permits memory to be restored, or cannot tell nodes its public half; no memory is kept or restored; retrying",
+          "cannot read or make the key that permits memory to be restored, or cannot tell nodes the public half of the key; no memory is kept or restored; retrying",
         );
       };
       await repeatUntilDone({ clock, signal, backoff, onFailure, round: () => this.#read(signal) });

@@ -142,7 +142,7 @@ export class ImageStore {
     return { isPartial, image, marks: await Promise.all(marks), refused, hasLeftovers };
   }
 
-  /** Makes the mark of a use by nobody, unless a Pod uses the image: whoever has made the mark has the image. */
+  /** Makes the mark of a use by nobody, unless a Pod uses the image: the maker of the mark has the image. */
   async useUp(key: ImageKey): Promise<void> {
     await markUsedUp(this.#pathOf(key), this.#files);
   }

@@ -1,4 +1,4 @@
-// The marks that the agent makes, as the shim makes those of Pods. Whoever has made the mark of an image has the image.
+// The marks that the agent makes, as the shim makes those of Pods. The maker of the mark of an image has the image.
 import type { Files } from "../doors/files.ts";
 
 /** The end of the file that becomes the mark of an image which goes for another one. It is made with the image. */

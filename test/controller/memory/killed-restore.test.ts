@@ -118,7 +118,7 @@ it.each(bothWays(calls))(
       expect((await lab.sandbox()).status?.hibernation?.lastWake?.mode).toBe("Restored");
     }, waiting);
     const pod = await lab.untilReady();
-    // Whoever had a signature has the memory, and no other Pod has ever had one.
+    // The Pod that had a signature has the memory, and no other Pod has ever had one.
     expect(asking.signed()).toEqual([pod.metadata.uid]);
     expect(signedBefore.every((uid) => uid === pod.metadata.uid)).toBe(true);
     expect(agent.restored).toEqual([pod.metadata.uid]);

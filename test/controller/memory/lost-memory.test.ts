@@ -155,7 +155,8 @@ it("a controller that cannot read its key goes on without memory, says so, and k
   await untilTold(lab, { lastWake: { mode: "Anew", reason: "NoSigningKey" } });
   await untilAnswered(lab, (await lab.untilReady()).metadata.uid);
   await lab.change({ operatingMode: "Suspended" });
-  const message = "the controller cannot read or make its signing key, or cannot write its public half for the nodes";
+  const message =
+    "the controller cannot read or make its signing key, or cannot write the public half of the key for the nodes";
   const told = { state: "Stopped", reason: "NoSigningKey", message };
   expect((await lab.untilAsleep()).status?.hibernation).toMatchObject(told);
   expect(metric(await controller.metrics(), "rouse_hibernation_signing_key")).toBe(0);

@@ -48,7 +48,7 @@ describe("a verdict about a stream of HTTP/2", () => {
     expect(judged([1_000, 500], { whole: false })).toEqual(["HTTP/2: a response that was cut"]);
   });
 
-  it("reports an incomplete response that has an end, whoever broke off", () => {
+  it("reports an incomplete response that has an end, whichever side broke off", () => {
     expect(judged([400, 500], { whole: true }, true)).toEqual(["HTTP/2: an incomplete response that looks complete"]);
   });
 
