@@ -35,7 +35,7 @@ func (c *container) joinRestore(ctx context.Context, image, name string, of clai
 		return c.leave(ctx, "all that was captured in memory image %s is restored", image)
 	}
 	if !slices.Contains(ofPod.Containers, name) {
-		return fmt.Errorf("the Pod is being restored from memory image %s, which does not have this container: it is created after that", image)
+		return fmt.Errorf("the Pod is being restored from memory image %s, which does not have this container: the container is created after the restore", image)
 	}
 	return c.joinHalf(image, name, of)
 }

@@ -212,7 +212,7 @@ func (c *container) endIfTorn(ctx context.Context) (bool, error) {
 	if sentry == 0 {
 		return false, nil
 	}
-	log.G(ctx).Warnf("container %s: a state file of its Pod is torn, so runsc can signal it no more; ending its sentry", c.id)
+	log.G(ctx).Warnf("container %s: a state file of its Pod is torn, so runsc cannot signal the Pod any more; ending its sentry", c.id)
 	return true, c.sandbox.end(sentry)
 }
 

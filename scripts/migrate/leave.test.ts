@@ -18,7 +18,8 @@ import { openFrontLab } from "../../test/support/labs/front-lab.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
-const ready = "the definitions stay, and no name of a sandbox leads to activators: Rouse can go";
+const ready =
+  "the definitions stay, and no name of a sandbox leads to activators: you can uninstall Rouse, or roll back";
 const namespace = "default";
 
 const policies = async (client: KubeClient) =>

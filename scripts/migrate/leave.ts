@@ -37,7 +37,8 @@ export async function leave(client: KubeClient, clock: Clock, config: Scope, sig
     written: kept.written,
     notes: await suspendedIn(client, config, signal),
     problems: [...kept.problems, ...leading.map((name) => `${name} leads to activators: ${cure}`)],
-    reached: "the definitions stay, and no name of a sandbox leads to activators: Rouse can go",
+    reached:
+      "the definitions stay, and no name of a sandbox leads to activators: you can uninstall Rouse, or roll back",
   };
 }
 

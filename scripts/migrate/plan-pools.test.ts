@@ -66,7 +66,9 @@ describe("the pools that claims will need", () => {
     );
     expect(create).toEqual([]);
     expect(notes).toEqual([
-      expect.stringContaining("that is a-pool-of-a-team-with-a-very-long-name-for-its-sandboxes, which does not exist"),
+      expect.stringContaining(
+        "the pool is a-pool-of-a-team-with-a-very-long-name-for-its-sandboxes, but this pool does not exist",
+      ),
     ]);
   });
 

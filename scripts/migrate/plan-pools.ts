@@ -52,7 +52,7 @@ export function planPools(
 
 /** The conversion takes the pool from the name of the sandbox, and a generated name is cut to 63 characters. */
 const unknownPool = (claim: SandboxClaimV1alpha1, pool: string): string =>
-  `claim ${keyOf(claim)} was served from a pool; by the name of its sandbox, ${claim.status?.sandbox?.name}, that is ${pool}, which does not exist: name the pool in spec.warmpool`;
+  `claim ${keyOf(claim)} was served from a pool. By the name of its sandbox, ${claim.status?.sandbox?.name}, the pool is ${pool}, but this pool does not exist: name the pool in spec.warmpool`;
 
 const templateOf = ({ spec }: SandboxClaimV1alpha1 | SandboxWarmPoolV1alpha1): string =>
   spec?.sandboxTemplateRef?.name ?? "";
