@@ -39,6 +39,10 @@ describe("a write whose answer shows it", () => {
         ],
       }),
     ],
+    "an owner that occurs twice": [
+      { metadata: { ownerReferences: [owner, owner] } },
+      answer({ ownerReferences: [owner] }),
+    ],
     "no more finalizers": [{ metadata: { finalizers: [] } }, answer({})],
     "objects of the spec, which have defaults": [{ spec: { ports: [{ port: 1 }], selector: { a: "b" } } }, answer({})],
     "a scalar of the spec": [{ spec: { stage: "Capture" } }, answer({}, { spec: { stage: "Capture" } })],
@@ -54,6 +58,10 @@ describe("a write whose answer does not show it", () => {
     "metadata.labels.a": [{ metadata: { labels: { a: null } } }, answer({ labels: { a: "b" } })],
     "metadata.labels.toString": [{ metadata: { labels: { toString: "b" } } }, answer({ labels: {} })],
     "metadata.finalizers": [{ metadata: { finalizers: ["a"] } }, answer({ finalizers: ["b"] })],
+    "metadata.ownerReferences": [
+      { metadata: { ownerReferences: [{ kind: "Sandbox", uid: "o", controller: true }] } },
+      answer({ ownerReferences: [{ kind: "Sandbox", uid: "o" }] }),
+    ],
     "spec.operatingMode": [
       { spec: { operatingMode: "Running" } },
       answer({}, { spec: { operatingMode: "Suspended" } }),

@@ -121,15 +121,20 @@ function isShown({ path, value }: Field, answer: unknown): boolean {
   return value === null ? at === undefined || at === null : includes(at, value);
 }
 
-/** The answer may have further owners or finalizers, and an owner further fields. */
+/**
+ * The answer may have further owners or finalizers, and an owner further fields. A tenant chooses how many a list has, so the items of two
+ * lists are not compared each with each.
+ */
 function includes(answer: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    const all: readonly unknown[] = Array.isArray(answer) ? answer : [];
-    return wanted.every((each) => all.some((one) => includes(one, each)));
-  }
-  if (!isObject(wanted)) return answer === wanted;
-  return isObject(answer) && Object.entries(wanted).every(([name, value]) => includes(ownField(answer, name), value));
+  if (!Array.isArray(wanted)) return answer === wanted;
+  const all: readonly unknown[] = Array.isArray(answer) ? answer : [];
+  const identities = new Set(all.map(identityOf));
+  return wanted.every((each) => identities.has(identityOf(each)));
 }
+
+/** Of an owner, all that decides whose an object is. A finalizer is a text. */
+const identityOf = (item: unknown): unknown =>
+  isObject(item) ? JSON.stringify([item["uid"], item["controller"] === true]) : item;
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

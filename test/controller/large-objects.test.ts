@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../api/kinds/meta.ts";
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { Container, ContainerPort } from "../../api/kinds/pod.ts";
 import type { Sandbox, SandboxSpec } from "../../api/kinds/sandbox.ts";
 import { currentBlueprint } from "../../controller/blueprint/current-blueprint.ts";
@@ -11,17 +11,19 @@ import { decide as decideSandbox } from "../../controller/sandbox/decide.ts";
 import { newPodMetadata } from "../../controller/sandbox/pod-metadata.ts";
 import { makeService } from "../../controller/sandbox/service/make-service.ts";
 import { conclude } from "../../controller/sandbox/status/conclude.ts";
+import { KeptWrites } from "../../controller/stores/kept-writes.ts";
 import { decide as decideFront } from "../../controller/tcp-front/decide.ts";
 import { decide as decideTemplate } from "../../controller/template/decide.ts";
 import { makeNetworkPolicy } from "../../controller/template/make-network-policy.ts";
 import { classifyMember } from "../../controller/warm-pool/classify-member.ts";
 import type { Observed as ObservedPool } from "../../controller/warm-pool/observed.ts";
 import { makeMember } from "../../controller/warm-pool/resize/make-member.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { aPodOf, aSandbox, noon, stored } from "../support/builders/builders.ts";
 import { aSandboxClaim, aSpare } from "../support/builders/claim-builders.ts";
 import { aMember, aPool, aTemplate } from "../support/builders/extension-builders.ts";
 import { anObservation } from "../support/builders/observed.ts";
-import { cpuMs } from "../support/cpu-time.ts";
+import { cpuMs, cpuMsOf } from "../support/cpu-time.ts";
 
 // The default size limit of a request to etcd (its documentation, system limits).
 const requestBytesMax = 1.5 * 1024 * 1024;
@@ -157,5 +159,24 @@ describe("a reconcile of a SandboxTemplate of 1.5 MiB is quick", () => {
     const users = { sandboxes: [], pods: [] };
     const observed = { namespace: "lab", name: "tpl", template, policy, users, lost: undefined };
     expectQuick(() => decideTemplate(observed));
+  });
+});
+
+describe("a write whose object has 1.5 MiB of metadata is quick", () => {
+  const owners = (uidOf: (at: number) => string) =>
+    many(23_000, (at) => ({ apiVersion: "a.b/v1", kind: "K", name: "n", uid: uidOf(at) }));
+  const labels = keys(45_000, "users.example.org");
+  it.each([
+    ["owners", { ownerReferences: owners((at) => String(100_000 + at)) }],
+    ["owners of one UID", { ownerReferences: owners(() => "100000") }],
+    ["finalizers", { finalizers: many(60_000, (at) => `users.example.org/${at}`) }],
+    ["labels", { labels }],
+    ["labels to be removed", { labels: Object.fromEntries(Object.keys(labels).map((key) => [key, null])) }],
+  ] as const)("with %s", async (_what, metadata) => {
+    const body = large({ metadata });
+    const object = { metadata: { ...stored("data", {}), ...metadata } } as Stored<KubeObject>;
+    const answer = structuredClone(object);
+    const kept = new KeptWrites(new FakeClock());
+    expect(await cpuMsOf(() => kept.patch(object, body, async () => answer).catch(() => {}))).toBeLessThan(passMsMax);
   });
 });
