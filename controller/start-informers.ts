@@ -113,7 +113,11 @@ export function startInformers(options: InformersOptions): Informers {
  * Who owns a volume claim and how it is labelled: all that is read. Volume claims are created, and changed by patches of
  * the metadata, so what is left out is never written. Most volume claims of a cluster belong to other programs.
  */
-function slimVolumeClaim({ apiVersion, kind, metadata }: Stored<PersistentVolumeClaim>): Stored<PersistentVolumeClaim> {
+export function slimVolumeClaim({
+  apiVersion,
+  kind,
+  metadata,
+}: Stored<PersistentVolumeClaim>): Stored<PersistentVolumeClaim> {
   const { managedFields: _, finalizers: __, annotations: ___, ...kept } = metadata;
   return { ...(apiVersion && { apiVersion }), ...(kind && { kind }), metadata: kept };
 }
@@ -121,7 +125,7 @@ function slimVolumeClaim({ apiVersion, kind, metadata }: Stored<PersistentVolume
 const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[] => [metadata.uid] };
 
 /** The fields of a Pod that the controllers read. Writes are patches, so the omitted fields are not lost. */
-function slimPod(pod: Stored<Pod>): Stored<Pod> {
+export function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata;
   const { nodeName, hostNetwork, containers = [], schedulingGates } = pod.spec ?? {};
   const forRules = partForRules(pod.spec ?? {});

@@ -64,7 +64,7 @@ export function keysFrom<T extends KubeObject, I extends string>(
 }
 
 /** Such as our own write of a status: anything else has another generation or other metadata. */
-function isOfStatusAlone({ previous, current }: Change<KubeObject>): boolean {
+export function isOfStatusAlone({ previous, current }: Change<KubeObject>): boolean {
   if (previous?.metadata.generation === undefined || !current) return false;
   return semanticallyEqual(unversioned(previous), unversioned(current));
 }

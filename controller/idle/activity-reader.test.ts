@@ -64,7 +64,7 @@ it("an answer with many sandboxes is taken in pieces of a turn of the event loop
   }));
   replies.quick = { ...answer, activities };
   existing.get = () => {
-    clock.standStill(1);
+    clock.standStill(0.5);
     return nova;
   };
   const reading = reader.read(signal);

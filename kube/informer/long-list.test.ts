@@ -17,7 +17,7 @@ it("a long list is stored in pieces of a turn of the event loop, and counts once
   await using followed = follow(pods.client, {
     clock,
     transform: (object) => {
-      clock.standStill(1);
+      clock.standStill(0.5);
       return object;
     },
   });

@@ -20,6 +20,7 @@ const network = variable("NET", "metadata.annotations['k8s.v1.cni.cncf.io/networ
 
 const identities: readonly (readonly [string, Partial<Container>])[] = [
   ["with the UID of the Pod in its arguments", { args: ["--id=$(POD_UID)"], env: [uid] }],
+  ["with the UID behind a dollar and another name", { args: ["$$$(OTHER)$()$(POD_UID)"], env: [uid] }],
   ["with an annotation of the Pod in its command", { command: ["run", "$(NET)"], env: [network] }],
   [
     "with the UID in a variable in its arguments",
@@ -97,7 +98,7 @@ describe("the memory of a Pod", () => {
 
   it.each<Partial<Container>>([
     { env: [uid], args: ["sh", "-c", "echo $POD_UID"] },
-    { env: [uid], args: ["$$(POD_UID)", "$(OTHER)", "$(POD_UID"] },
+    { env: [uid], args: ["$$(POD_UID)", "$$$$(POD_UID)", "$(OTHER)", "$(POD_UID"] },
     { env: [uid, { name: "POD_UID", value: "fixed" }], args: ["$(POD_UID)"] },
     { env: [{ name: "ID", value: "$(POD_UID)" }, uid], args: ["$(ID)"] },
     { env: [variable("NAME", "metadata.name"), variable("NODE", "spec.nodeName")], args: ["$(NAME)", "$(NODE)"] },

@@ -41,9 +41,25 @@ const isOfUnknownKind = (volume: Volume): boolean =>
 const asksForAddress = ({ env = [] }: Container): boolean =>
   env.some(({ valueFrom }) => /^status\.podIPs?$/.test(valueFrom?.fieldRef?.fieldPath ?? ""));
 
-/** The kubelet replaces these names by values. Two dollars stand for one. */
-const usedNames = (text = ""): readonly string[] =>
-  [...text.matchAll(/\$(?:\$|\(([^)]*)(\)?))/g)].flatMap(([, name, end]) => (name !== undefined && end ? [name] : []));
+/**
+ * Whether a text has one of these names as `$(name)`, which the kubelet replaces by a value. Two dollars stand for one. A tenant chooses the
+ * text, and each event of its Pod asks about it: so nothing is made of it but the names.
+ */
+function uses(names: ReadonlySet<string>, text = ""): boolean {
+  if (names.size === 0) return false;
+  let from = 0;
+  for (let open = text.indexOf("$("); open >= 0; open = text.indexOf("$(", from)) {
+    let first = open;
+    while (first > from && text[first - 1] === "$") first -= 1;
+    from = open + 2;
+    if ((open - first) % 2 === 1) continue;
+    const end = text.indexOf(")", from);
+    if (end < 0) return false;
+    if (names.has(text.slice(from, end))) return true;
+    from = end + 1;
+  }
+  return false;
+}
 
 /** The UID of a Pod is its own, and so are annotations: networks, admission webhooks and the controller write them. */
 const ofOnePod = /^metadata\.(?:uid$|annotations\b)/;
@@ -52,13 +68,13 @@ const ofOnePod = /^metadata\.(?:uid$|annotations\b)/;
 function runsItsIdentity({ command = [], args = [], volumeMounts = [], env = [] }: Container): boolean {
   const own = new Set<string>();
   for (const { name, value, valueFrom } of env) {
-    const isOwn = ofOnePod.test(valueFrom?.fieldRef?.fieldPath ?? "") || usedNames(value).some((used) => own.has(used));
+    const isOwn = ofOnePod.test(valueFrom?.fieldRef?.fieldPath ?? "") || uses(own, value);
     // The last of a name counts.
     if (isOwn) own.add(name);
     else own.delete(name);
   }
   const expanded = [...command, ...args, ...volumeMounts.map(({ subPathExpr }) => subPathExpr)];
-  return expanded.some((text) => usedNames(text).some((name) => own.has(name)));
+  return own.size > 0 && expanded.some((text) => uses(own, text));
 }
 
 interface Rule {
@@ -122,9 +138,17 @@ const rules: readonly Rule[] = [
   },
 ];
 
+/** Of a spec in a store, which nobody changes. Each pass asks several times. */
+const known = new WeakMap<PodSpec, readonly MemoryRefusal[]>();
+
 /** Why the memory of a Pod with this spec cannot be kept on any node: all reasons. */
-export const refusalsOfSpec = (spec: PodSpec): readonly MemoryRefusal[] =>
-  rules.filter(({ refuses }) => refuses(spec)).map(({ reason, message }) => ({ reason, message }));
+export function refusalsOfSpec(spec: PodSpec): readonly MemoryRefusal[] {
+  const before = known.get(spec);
+  if (before) return before;
+  const refusals = rules.filter(({ refuses }) => refuses(spec)).map(({ reason, message }) => ({ reason, message }));
+  known.set(spec, refusals);
+  return refusals;
+}
 
 /** Of a Pod's spec, enough for these rules. The store of all Pods keeps this part. */
 export function partForRules(spec: Partial<PodSpec>): Partial<PodSpec> {
