@@ -12,14 +12,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/containerd/log"
+	"golang.org/x/sys/unix"
 )
 
 // configAnnotation has the hash of what a container runs. The shim sets it in the bundle, whatever a Pod says. gVisor keeps
 // it in the state file of the container, where the node agent reads it.
 const configAnnotation = "hibernation.rouse.dev/config-hash"
 
-// noteConfig reads the OCI bundle of a container before gVisor changes it, and writes the hash of what it runs into it.
-// It returns the annotations without that hash, and the hash.
+// noteConfig reads the OCI bundle of a container before gVisor changes it, and writes the hash of what it runs into it, and what
+// the agent has to know of the node. It returns the annotations without both, and the hash.
 func noteConfig(bundle, id string) (map[string]string, string, error) {
 	path := filepath.Join(bundle, "config.json")
 	text, err := os.ReadFile(path)
@@ -39,15 +42,29 @@ func noteConfig(bundle, id string) (map[string]string, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("config.json of %s: %w", bundle, err)
 	}
-	annotations[configAnnotation] = hash
-	if whole["annotations"], err = json.Marshal(annotations); err != nil {
+	for _, ours := range []string{configAnnotation, memoryMountAnnotation} {
+		delete(annotations, ours) // a Pod must not say them
+	}
+	if whole["annotations"], err = json.Marshal(noted(annotations, hash)); err != nil {
 		return nil, "", err
 	}
-	delete(annotations, configAnnotation)
 	if text, err = json.Marshal(whole); err != nil {
 		return nil, "", err
 	}
 	return annotations, hash, os.WriteFile(path, text, 0o600)
+}
+
+// noted are the annotations with those of the shim. Without one of them the agent does not capture the Pod.
+func noted(annotations map[string]string, hash string) map[string]string {
+	found := maps.Clone(annotations)
+	found[configAnnotation] = hash
+	mount, err := memoryMount()
+	if err != nil {
+		log.L.Warnf("cannot tell where this node keeps memory, so the Pod cannot be captured: %v", err)
+		return found
+	}
+	found[memoryMountAnnotation] = mount
+	return found
 }
 
 // configHash is a hash of what a container runs: of all that is the same in each Pod of the same spec on the same node.
@@ -188,4 +205,27 @@ func sortedTexts(list []any) []string {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// memoryMountAnnotation has the kernel's number of the mount with the files that are memory alone, as gVisor has the memory of a
+// Pod in one. The node agent knows such a file by it: a tenant may give a file of a volume any name, but cannot put it on this mount.
+const memoryMountAnnotation = "hibernation.rouse.dev/memory-mount"
+
+// memoryMount has the kernel make such a file, and asks where it is. It is the same until the node is started again.
+func memoryMount() (string, error) {
+	number, err := unix.MemfdCreate("rouse", unix.MFD_CLOEXEC)
+	if err != nil {
+		return "", fmt.Errorf("memfd_create: %w", err)
+	}
+	defer unix.Close(number)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", number))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, mount, _ := strings.Cut(line, ":"); name == "mnt_id" {
+			return strings.TrimSpace(mount), nil
+		}
+	}
+	return "", fmt.Errorf("the kernel does not tell the mount of an open file")
 }

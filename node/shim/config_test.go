@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // config of a container as containerd 1.6 writes it, with the names that each Pod has for itself.
@@ -70,10 +74,10 @@ func TestWhateverSaysWhatRunsChangesTheConfigHash(t *testing.T) {
 func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config.json")
-	text := strings.Replace(usualConfig, `"annotations": {`, `"annotations": {"`+configAnnotation+`": "forged", `, 1)
+	text := strings.Replace(usualConfig, `"annotations": {`, `"annotations": {"`+configAnnotation+`": "forged", "`+memoryMountAnnotation+`": "forged", `, 1)
 	os.WriteFile(path, []byte(text), 0o600)
 	annotations, hash, err := noteConfig(folder, "CONTAINER-1")
-	if err != nil || annotations[configAnnotation] != "" || hash != hashOfConfig(t, usualConfig) {
+	if err != nil || annotations[configAnnotation]+annotations[memoryMountAnnotation] != "" || hash != hashOfConfig(t, usualConfig) {
 		t.Fatalf("got %v, %q, %v", annotations, hash, err)
 	}
 	after, _ := os.ReadFile(path)
@@ -84,10 +88,40 @@ func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
 	if err := json.Unmarshal(after, &config); err != nil || config.Annotations[configAnnotation] != hash {
 		t.Errorf("config.json says %v, %v", config.Annotations, err)
 	}
+	if mount, err := memoryMount(); err != nil || config.Annotations[memoryMountAnnotation] != mount {
+		t.Errorf("config.json says that memory is on the mount %q, and not %q, %v", config.Annotations[memoryMountAnnotation], mount, err)
+	}
 	if config.Other != "18446744073709551615" || config.Annotations["io.kubernetes.cri.sandbox-uid"] != "UID-1" {
 		t.Errorf("config.json is now %s", after)
 	}
 	if _, again, _ := noteConfig(folder, "CONTAINER-1"); again != hash {
 		t.Error("the hash depends on itself")
+	}
+}
+
+func mountOf(t *testing.T, number int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", number))
+	found := regexp.MustCompile(`mnt_id:\s*(\d+)`).FindSubmatch(text)
+	if err != nil || found == nil {
+		t.Fatalf("%s, %v", text, err)
+	}
+	return string(found[1])
+}
+
+func TestTheMountOfMemoryHasWhatGvisorKeepsInMemoryAndNoFileOfThatName(t *testing.T) {
+	memory, err := unix.MemfdCreate("runsc-memory", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(memory)
+	file, err := os.Create(filepath.Join(t.TempDir(), "memfd:runsc-memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	mount, err := memoryMount()
+	if err != nil || mount != mountOf(t, memory) || mount == mountOf(t, int(file.Fd())) {
+		t.Errorf("%q, %v; the memory is on %s, and the file on %s", mount, err, mountOf(t, memory), mountOf(t, int(file.Fd())))
 	}
 }

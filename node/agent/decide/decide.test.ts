@@ -73,7 +73,7 @@ const usual: Observed = {
   sandbox: {
     ...{ id: "s", sentry: 7, isPaused: false, isTorn: false, isOurs: true, containersAre: "" },
     ...{ containers: ["main"], containerIds: ["s-main"], configs: { "": "0", main: "1" } },
-    passed: {},
+    ...{ gofers: [], memoryMount: "1", passed: {} },
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },

@@ -87,6 +87,9 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   if (["", ...wanted].some((name) => sandbox.configs[name] === undefined)) {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say what its containers run" };
   }
+  if (sandbox.memoryMount === undefined) {
+    return { reason: "ShimTooOld", message: "the shim that started the Pod does not say where the node keeps memory" };
+  }
   if (pod?.metadata.annotations?.[runHashAnnotation] !== sandbox.passed.runHash) {
     const message =
       "containerd does not pass the annotations of the Pod to the shim, so no Pod here could ask for memory";
@@ -179,7 +182,8 @@ function refusalOfRoom(observed: Observed): Refusal | undefined {
     return { reason: "StoreReadOnly", message: "the agent cannot write to the store of this node" };
   }
   if (observed.memoryBytes === undefined) {
-    const message = "the agent cannot see how much memory the Pod has, or the Pod has too many open files";
+    const message =
+      "the agent cannot see how much memory the Pod has, or the Pod has too many open files, or too many with names like those of gVisor's memory";
     return { reason: "SizeUnknown", message };
   }
   const spare = observed.memoryImage?.spec.stage === "Capture" ? [] : observed.evictable;

@@ -1,24 +1,37 @@
-import { readlinkSync, type Stats, statSync } from "node:fs";
-import { opendir } from "node:fs/promises";
+import { readlinkSync } from "node:fs";
+import { opendir, readFile, readlink, stat } from "node:fs/promises";
 
 /** Which of the files that a process has open are looked for. */
 export interface FileSearch {
-  /** What is looked for. What was found is kept under this name, so it changes when there may be others. */
-  readonly name: string;
-  readonly isOne: (path: string) => boolean;
+  /** What is looked for. */
+  readonly kind: string;
+  /** What was found is looked for again when this changes. */
+  readonly state: string;
+  readonly hasName: (path: string) => boolean;
+  /** Whether this mount may have it. A tenant may give a file of a volume any name, but not put it on another mount. Rejects if that cannot be told. */
+  readonly hasMount: (mount: string, path: string) => Promise<boolean>;
+}
+
+interface OpenFile {
+  /** The file descriptor. */
+  readonly number: string;
+  readonly mount: string;
 }
 
 interface Found {
   /** Of the process: another one may get its number. */
   readonly startedAt: string;
+  readonly state: string;
   readonly againMs: number;
-  /** The numbers of the files; undefined: the process has too many open ones to look at each, or they cannot be seen. */
-  readonly files: readonly string[] | undefined;
+  /** Undefined: there are none, the process has too many open ones to look at each, or they cannot be seen. */
+  readonly files: readonly OpenFile[] | undefined;
 }
 
 /** A Pod decides how many files its sentry has open. */
 const mostFiles = 32_768;
-/** Files that are looked at in one turn of the event loop: less than 2 ms. */
+/** A sentry has a few of its own. A Pod may have many open that only have such a name. */
+const mostNamed = 1_024;
+/** Files whose names are looked at in one turn of the event loop: less than 2 ms. */
 const filesInOneTurn = 256;
 /** What was found, or not, is looked for again so often. */
 const againMs = 300_000;
@@ -27,7 +40,12 @@ const mostKept = 1_000;
 /** Unlike the size of such a file, what it takes. */
 const blockBytes = 512;
 
-/** What the open files of processes take. Each is searched for once, and in small parts: a node may have a Pod with a million files. */
+/**
+ * What the open files of processes take. Each is searched for once, and in small parts: a node may have a Pod with a million files.
+ *
+ * A sentry has files of volumes open, whose server may never answer. So a file is only asked for its size once its mount says that it is none of
+ * them. The kernel tells the path and the mount without the server.
+ */
 export class OpenFiles {
   readonly #folder: string;
   readonly #mostFiles: number;
@@ -38,16 +56,17 @@ export class OpenFiles {
     this.#mostFiles = most;
   }
 
-  /** Each file counts once. Undefined if it cannot be told. */
+  /** Each file counts once. Undefined if there is none, or it cannot be told. */
   async bytesOf(pid: number, search: FileSearch, now: { readonly startedAt: string; readonly ms: number }) {
-    const key = `${pid} ${search.name}`;
+    const key = `${pid} ${search.kind}`;
     const known = await this.#found.get(key);
-    const isCurrent = known?.startedAt === now.startedAt && now.ms < known.againMs;
-    const bytes = isCurrent ? this.#bytesOf(pid, known, search) : "changed";
+    const isCurrent = known?.startedAt === now.startedAt && known.state === search.state && now.ms < known.againMs;
+    const bytes = isCurrent ? await this.#bytesOf(pid, known, search) : "changed";
     if (bytes !== "changed") return bytes;
-    const searching = this.#search(pid, search).then((files) => ({ ...now, againMs: now.ms + againMs, files }));
+    const { state } = search;
+    const searching = this.#search(pid, search).then((files) => ({ ...now, state, againMs: now.ms + againMs, files }));
     this.#keep(key, searching);
-    const found = this.#bytesOf(pid, await searching, search);
+    const found = await this.#bytesOf(pid, await searching, search);
     return found === "changed" ? undefined : found;
   }
 
@@ -58,48 +77,54 @@ export class OpenFiles {
     if (this.#found.size > mostKept && oldest !== undefined) this.#found.delete(oldest);
   }
 
-  #bytesOf(pid: number, { files }: Found, { isOne }: FileSearch): number | undefined | "changed" {
+  async #bytesOf(pid: number, { files }: Found, { hasName }: FileSearch): Promise<number | undefined | "changed"> {
     if (!files) return undefined;
     const sizes = new Map<string, number>();
-    for (const file of files) {
-      const stats = this.#statOf(`${this.#folder}/${pid}/fd/${file}`, isOne);
+    for (const { mount, number } of files) {
+      if ((await this.#mountOf(pid, number)) !== mount) return "changed";
+      const path = `${this.#folder}/${pid}/fd/${number}`;
+      const stats = await readlink(path)
+        .then((now) => (hasName(now) ? stat(path) : undefined))
+        .catch(() => undefined);
       if (!stats) return "changed";
       sizes.set(`${stats.dev} ${stats.ino}`, stats.blocks * blockBytes);
     }
     return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  async #search(pid: number, { isOne }: FileSearch): Promise<readonly string[] | undefined> {
+  async #search(pid: number, { hasMount, hasName }: FileSearch): Promise<readonly OpenFile[] | undefined> {
     const folder = `${this.#folder}/${pid}/fd`;
-    const files: string[] = [];
-    let looks = 0;
+    const files: OpenFile[] = [];
+    let [looks, named] = [0, 0];
     try {
-      for await (const { name } of await opendir(folder, { bufferSize: filesInOneTurn })) {
+      for await (const { name: number } of await opendir(folder, { bufferSize: filesInOneTurn })) {
         looks += 1;
-        if (looks > this.#mostFiles) return undefined;
-        if (this.#isOne(`${folder}/${name}`, isOne)) files.push(name);
+        const path = pathIn(`${folder}/${number}`);
+        const isNamed = path !== undefined && hasName(path);
+        if (isNamed) named += 1;
+        if (looks > this.#mostFiles || named > mostNamed) return undefined;
+        const mount = isNamed ? await this.#mountOf(pid, number) : undefined;
+        if (path && mount !== undefined && (await hasMount(mount, path))) files.push({ number, mount });
       }
-      return files;
+      return files.length > 0 ? files : undefined;
     } catch {
       return undefined;
     }
   }
 
-  #statOf(path: string, isOne: FileSearch["isOne"]): Stats | undefined {
-    try {
-      return isOne(readlinkSync(path)) ? statSync(path) : undefined;
-    } catch {
-      return undefined;
-    }
+  /** The kernel's number of the mount that an open file is on; undefined if it was closed. */
+  async #mountOf(pid: number, number: string): Promise<string | undefined> {
+    const text = await readFile(`${this.#folder}/${pid}/fdinfo/${number}`, "utf8").catch(() => "");
+    return /^mnt_id:\s*(\d+)$/m.exec(text)?.[1];
   }
+}
 
-  /** @throws an error with the code EACCES if this process may not see it. */
-  #isOne(path: string, isOne: FileSearch["isOne"]): boolean {
-    try {
-      return isOne(readlinkSync(path));
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return false; // it was closed
-      throw error;
-    }
+/** The path of an open file. @throws an error with the code EACCES if this process may not see it. */
+function pathIn(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined; // it was closed
+    throw error;
   }
 }

@@ -24,6 +24,10 @@ export interface PodSandbox {
   readonly configs: Readonly<Record<string, string>>;
   /** Changes with the containers that gVisor has, and with what they do. */
   readonly containersAre: string;
+  /** The processes that open the files of volumes for it. */
+  readonly gofers: readonly number[];
+  /** The mount on which the kernel keeps files that are memory alone, if the shim says it. */
+  readonly memoryMount: string | undefined;
   /** The annotations of the Pod that containerd has passed on: the memory that it asks for, and the hash of what it runs. */
   readonly passed: { readonly image?: string | undefined; readonly runHash?: string | undefined };
 }
@@ -32,6 +36,7 @@ export interface PodSandbox {
 interface State {
   readonly status?: string;
   readonly sandbox?: { readonly pid?: number | undefined };
+  readonly goferPid?: number;
   readonly spec?: { readonly annotations?: Readonly<Record<string, string>> };
 }
 
@@ -53,6 +58,7 @@ const unfinished = /\.state\.(?:agent|\d+)\.new$/;
 const containerName = "io.kubernetes.cri.container-name";
 /** Set by our shim, after the annotations of the Pod. */
 const configHash = "hibernation.rouse.dev/config-hash";
+const memoryMountOf = "hibernation.rouse.dev/memory-mount";
 
 /**
  * The Pods that gVisor runs on the node, from the state files of runsc. containerd sets the annotations in them, after those
@@ -104,9 +110,9 @@ export class Sandboxes {
     const known = await this.#state(stateFile(id));
     const isTorn = !known && (await this.#isTorn(stateFile(id)));
     if (!known && !isTorn) return undefined;
-    const state = known ?? { sandbox: { pid: this.#processes.find((command) => isSentry(command, id)) } };
-    const sentry = this.#sentryOf(id, state);
-    const parent = sentry === undefined ? [] : this.#processes.commandOf(this.#processes.parentOf(sentry));
+    const state = known ?? { sandbox: { pid: await this.#processes.find((command) => isSentry(command, id)) } };
+    const sentry = await this.#sentryOf(id, state);
+    const parent = sentry === undefined ? [] : await this.#processes.commandOf(this.#processes.parentOf(sentry));
     const files = names.filter((name) => name.endsWith(`_sandbox:${id}.state`) && name !== stateFile(id));
     const states = await Promise.all(files.map((name) => this.#state(name)));
     const containers = states.flatMap((of) => of ?? []);
@@ -120,14 +126,19 @@ export class Sandboxes {
       containers: [...containerNames].sort(),
       containerIds: files.map(containerOf),
       configs: configsOf([state, ...containers]),
+      gofers: [state, ...containers].flatMap(({ goferPid }) => (goferPid ? [goferPid] : [])),
+      memoryMount: annotationOf(state, memoryMountOf),
       passed: { image: annotationOf(state, memoryImageAnnotation), runHash: annotationOf(state, runHashAnnotation) },
       containersAre: files.map((name, index) => `${containerOf(name)} ${states[index]?.status ?? ""}`).join(),
     };
   }
 
   /** What an image of it takes at least; undefined if it cannot be seen. */
-  async memoryBytesOf({ containersAre, sentry }: PodSandbox): Promise<number | undefined> {
-    return sentry === undefined ? 0 : this.#processes.sentryBytesOf(sentry, containersAre);
+  async memoryBytesOf(sandbox: PodSandbox): Promise<number | undefined> {
+    const { containersAre: containers, gofers, id, memoryMount, sentry } = sandbox;
+    if (sentry === undefined) return 0;
+    if (memoryMount === undefined) return undefined;
+    return this.#processes.sentryBytesOf(sentry, { id, containers, memoryMount, gofers });
   }
 
   /** What its sentry has written of an image, also if the files have no name any more. */
@@ -149,7 +160,7 @@ export class Sandboxes {
       const corrected = restore(JSON.stringify({ ...state, status: "running" }));
       await this.#files.replace(join(this.#root, stateFile(id)), corrected);
     }
-    const sentry = this.#sentryOf(id, state);
+    const sentry = await this.#sentryOf(id, state);
     if (sentry !== undefined) this.#processes.end(sentry);
   }
 
@@ -194,9 +205,9 @@ export class Sandboxes {
   }
 
   /** Not a process that has the number of the sentry by now. */
-  #sentryOf(id: string, { sandbox }: State): number | undefined {
+  async #sentryOf(id: string, { sandbox }: State): Promise<number | undefined> {
     if (!sandbox?.pid) return undefined;
-    return isSentry(this.#processes.commandOf(sandbox.pid), id) ? sandbox.pid : undefined;
+    return isSentry(await this.#processes.commandOf(sandbox.pid), id) ? sandbox.pid : undefined;
   }
 
   /** A file that is being written now is read at the next look. */

@@ -1,7 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MemoryImage, MemoryImageSpec } from "../../../api/kinds/memory-image.ts";
@@ -29,8 +39,9 @@ const storeFile = "store.json";
 /** The store of the node, which its disk has. */
 export const labStore = { id: "5a0d0b0c-0000-4000-8000-00000000000a", replaces: [] } as const;
 const usualShim = "/usr/bin/containerd-shim-rouse-v1";
-/** Says its number, then adds a line to its memory every 10 ms, without a process for each pause. Ends with the test's process. */
+/** Has a file open as gVisor has the memory of a Pod, and says its number. Then adds a line to its memory every 10 ms, without a process for each pause. Ends with the test's process. */
 const count = `
+exec 9>"\${0%/*}/memfd:runsc-memory-of-$1"
 echo $$
 exec >&2
 n=$(tail -n 1 "$0")
@@ -180,8 +191,19 @@ const specOf = (uid: string, name?: string) => ({
     "io.kubernetes.cri.sandbox-uid": uid,
     "hibernation.rouse.dev/config-hash": `config of ${name ?? "the sandbox"}`,
     ...(name !== undefined && { "io.kubernetes.cri.container-name": name }),
+    "hibernation.rouse.dev/memory-mount": mountOfTemporary(),
   },
 });
+
+/** The kernel's number of the mount that has the folders of labs. */
+function mountOfTemporary(): string {
+  const file = openSync(tmpdir(), "r");
+  try {
+    return /^mnt_id:\s*(\d+)$/m.exec(readText(`/proc/self/fdinfo/${file}`))?.[1] ?? "";
+  } finally {
+    closeSync(file);
+  }
+}
 
 export const sandboxUID = "5a0d0b0c-0000-4000-8000-000000000001";
 
