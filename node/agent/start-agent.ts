@@ -10,6 +10,7 @@ import { Agent } from "./agent.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config/config.ts";
 import type { StoreLimits } from "./decide/observed.ts";
+import { diskPlaces, usualThreads } from "./doors/disk-places.ts";
 import type { Doors } from "./doors/doors.ts";
 import { Files } from "./doors/files.ts";
 import { Processes } from "./doors/processes.ts";
@@ -41,13 +42,19 @@ export interface RunningAgent extends Running {
   readonly healthUrl: string | undefined;
 }
 
-export interface DoorSettings extends Pick<AgentConfig, "runsc" | "storeRoot"> {
+export interface DoorSettings extends Pick<AgentConfig, "runsc" | "storeRoot">, Partial<Pick<AgentConfig, "threads">> {
   readonly clock: Clock;
   readonly files?: Files;
 }
 
 /** All that the agent has of its node, at the places that the configuration names. */
-export function openDoors({ runsc, storeRoot, clock, files = new Files() }: DoorSettings): Doors {
+export function openDoors({
+  runsc,
+  storeRoot,
+  clock,
+  files = new Files(),
+  threads = usualThreads,
+}: DoorSettings): Doors {
   const processes = new Processes();
   return {
     files,
@@ -59,6 +66,7 @@ export function openDoors({ runsc, storeRoot, clock, files = new Files() }: Door
     records: new Records(storeRoot, files),
     storeFile: new StoreFile(storeRoot, files),
     trial: new TrialWrite(storeRoot, files, clock),
+    diskPlaces: diskPlaces(threads),
   };
 }
 

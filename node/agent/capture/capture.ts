@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { MemoryImageSpec } from "../../../api/kinds/memory-image.ts";
 import type { Doors } from "../doors/doors.ts";
+import type { Files } from "../doors/files.ts";
 import { RunscFailed } from "../doors/runsc.ts";
 import type { PodSandbox } from "../doors/sandboxes.ts";
 import type { ImageKey } from "../store/image-key.ts";
@@ -76,13 +77,7 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   });
   bounds.isWriting = false;
   const names = [...(await files.list(folder))].sort();
-  // At the same time: the disk writes what the processor reads from the page cache.
-  const [, facts] = await allEnded([
-    timed("syncMs", "CheckpointFailed", async () => {
-      for (const name of names) await files.sync(join(folder, name));
-    }),
-    timed("hashMs", "CheckpointFailed", () => hashFiles(folder, names, signal)),
-  ]);
+  const [, facts] = await keepOnDisk({ folder, names, namespace: key.namespace, signal, timed }, doors);
   const description: Description = {
     runsc: await runsc.version(signal),
     containers: sandbox.containers,
@@ -104,6 +99,30 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
     throw new CaptureFailed("CheckpointFailed", explainCause(cause), { cause });
   });
   return description;
+}
+
+interface Written {
+  readonly folder: string;
+  readonly names: readonly string[];
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+  readonly timed: <T>(of: keyof CaptureDurations, reason: FailureReason, work: () => Promise<T>) => Promise<T>;
+}
+
+/** At the same time: the disk writes what the processor reads from the page cache. */
+async function keepOnDisk({ folder, names, namespace, signal, timed }: Written, { diskPlaces, files }: Doors) {
+  const place = await diskPlaces.take(namespace, signal);
+  const work = { syncing: syncFiles(folder, names, files), hashing: hashFiles(folder, names, signal) };
+  // A disk that hangs keeps both of its threads, also when the capture has failed.
+  void Promise.allSettled([work.syncing, work.hashing]).then(() => place[Symbol.dispose]());
+  return await allEnded([
+    timed("syncMs", "CheckpointFailed", () => work.syncing),
+    timed("hashMs", "CheckpointFailed", () => work.hashing),
+  ]);
+}
+
+async function syncFiles(folder: string, names: readonly string[], files: Files): Promise<void> {
+  for (const name of names) await files.sync(join(folder, name));
 }
 
 /** As Promise.all, but rejects only when all have ended: until then they use the files. */

@@ -9,9 +9,11 @@ describe("the node agent's command line", () => {
       runsc: { program: "/usr/local/bin/runsc", root: "/run/containerd/runsc/k8s.io" },
       limits: { maxStoreBytes: 0, minFreeBytes: 1_073_741_824, maxNamespacePercent: 50 },
       minFreePercent: 15,
+      threads: 4,
       metricsAddress: { host: undefined, port: 8080 },
       healthAddress: { host: undefined, port: 8081 },
     });
+    expect(parseAgentConfig([], { NODE_NAME: "a", POD_NAMESPACE: "n", UV_THREADPOOL_SIZE: "64" }).threads).toBe(64);
     expect(parseAgentConfig(["--node-name=a", "--namespace=n"], { NODE_NAME: "b" }).nodeName).toBe("a");
   });
 

@@ -4,6 +4,7 @@ import { zapLogLevel } from "../../../lib/flags/zap-flags.ts";
 import type { LogLevel } from "../../../lib/log/log.ts";
 import { type BindAddress, parseBindAddress } from "../../../lib/net/bind-address.ts";
 import type { StoreLimits } from "../decide/observed.ts";
+import { usualThreads } from "../doors/disk-places.ts";
 import type { RunscSettings } from "../doors/runsc.ts";
 import { agentFlags } from "./agent-flags.ts";
 
@@ -19,6 +20,8 @@ export interface AgentConfig {
   readonly namespace: string;
   readonly runsc: RunscSettings;
   readonly storeRoot: string;
+  /** The threads on which this process works with files. */
+  readonly threads: number;
   readonly limits: StoreLimits;
   /** What must stay free of the disk; the larger one of this and of `limits` counts. */
   readonly minFreePercent: number;
@@ -66,6 +69,7 @@ export function parseAgentConfig(args: readonly string[], environment: Environme
     namespace,
     runsc: { program: values.runsc, root: values["runsc-root"] },
     storeRoot: values.store,
+    threads: Number(environment["UV_THREADPOOL_SIZE"]) || usualThreads,
     limits: {
       maxStoreBytes: values["max-store-bytes"],
       minFreeBytes: values["min-free-bytes"],

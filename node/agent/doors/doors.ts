@@ -1,3 +1,4 @@
+import type { SharedPlaces } from "../../../lib/queues/shared-places.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ImageStore } from "../store/image-store.ts";
 import type { Records } from "../store/records.ts";
@@ -19,4 +20,6 @@ export interface Doors {
   readonly storeFile: StoreFile;
   readonly trial: TrialWrite;
   readonly clock: Clock;
+  /** One for each capture that waits for the disk. */
+  readonly diskPlaces: SharedPlaces;
 }

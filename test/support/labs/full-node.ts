@@ -86,7 +86,8 @@ export async function openNode(count: number, rooms: number, options: NodeOption
   const metrics = new AgentMetrics(registry, { frozen: () => 0, used: () => 0 });
   const parts = { log: silentLogger, storeRoot: lab.storeRoot, identity: labStore };
   const agent = new Agent({ doors, metrics, limits, ...api, ...parts });
-  const pass = (index: number) => agent.pass(`${namespaceOf(index)}/guest${index}/g${index}`, neverAborted);
+  const pass = (index: number, mayCapture = true) =>
+    agent.pass(`${namespaceOf(index)}/guest${index}/g${index}`, neverAborted, mayCapture);
   const reads = vi.spyOn(doors.store, "read");
   const sizes = vi.spyOn(files, "bytesOf");
   const opened = stack.move();
