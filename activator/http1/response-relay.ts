@@ -75,6 +75,7 @@ export class ResponseRelay implements BodyParts {
     else if (this.#framing === "same" && this.#pod.framer.trailers) {
       this.#out.text(responseTrailers(this.#pod.framer.trailers));
     }
+    this.#pod.framer.dropTrailers();
   }
 }
 

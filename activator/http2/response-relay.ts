@@ -77,8 +77,9 @@ export class ResponseRelay implements BodyParts {
   }
 
   #end(): void {
-    const { trailers } = this.#pod.framer;
-    if (trailers) this.#trailers.push(...trailersOf(trailers));
+    const { framer } = this.#pod;
+    if (framer.trailers) this.#trailers.push(...trailersOf(framer.trailers));
+    framer.dropTrailers();
     const data = this.#takeData();
     const { stream, out } = this.#exchange;
     if (stream.writableEnded) return;

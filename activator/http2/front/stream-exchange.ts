@@ -5,6 +5,7 @@ import { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { Place } from "../../pod-connections/place.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
+import { dropSentTrailers } from "../node-internals/sent-fields.ts";
 import { StreamWait } from "../stream-wait.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
@@ -144,7 +145,7 @@ export class StreamExchange implements Incoming {
     this.body.discard();
     if (bytes.length > 0) fields.push("content-length", String(bytes.length));
     const hasBody = this.head.method !== "HEAD" && bytes.length > 0;
-    if (trailers) this.endWith(trailers);
+    if (trailers) this.endWith([...trailers]);
     this.respond(fields, !hasBody && !trailers, trailers !== undefined);
     if (trailers) this.stream.end();
     else if (hasBody) {
@@ -172,11 +173,11 @@ export class StreamExchange implements Incoming {
     respondAsIs(this.stream, [":status", String(this.#status), ...fields], { endStream, waitForTrailers });
   }
 
-  /** These end the response, once its body is written. Called before `respond`, or with fields that are added later. */
-  endWith(trailers: Iterable<HeaderPair>): void {
+  /** These end the response, once its body is written. Called before `respond`, or with fields that are added later. They are taken out then. */
+  endWith(trailers: HeaderPair[]): void {
     const send = () => {
       this.endedBy(trailers);
-      this.#sendTrailers(trailers);
+      this.#sendTrailers(trailers.splice(0));
     };
     const abort = () => this.abort();
     this.stream.on("wantTrailers", guarded("http-front", send, abort));
@@ -188,10 +189,11 @@ export class StreamExchange implements Incoming {
   }
 
   /** Ends the stream of a response that waited for its trailers. */
-  #sendTrailers(trailers: Iterable<HeaderPair>): void {
+  #sendTrailers(trailers: readonly HeaderPair[]): void {
     const { stream } = this;
     this.#awaitsTrailers = false;
     stream.sendTrailers(valuesByName(trailers));
+    dropSentTrailers(stream);
     if (this.#isOverForClient) this.#tail?.closeOnceEnded();
   }
 

@@ -201,7 +201,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   responseEnded(): void {
     if (this.#phase === "done") return;
     this.#done();
-    this.#client.end(this.#trailers);
+    this.#client.end(this.#trailers.splice(0));
   }
 
   #responded(flags: number, fields: readonly string[]): void {

@@ -12,6 +12,7 @@ import { hasGivenUp } from "../given-up.ts";
 import { HandedToNode } from "../handed-to-node.ts";
 import { detachStream } from "../node-internals/detach-stream.ts";
 import { freeLast, nativeHandle } from "../node-internals/native-handles.ts";
+import { dropSentRequest } from "../node-internals/sent-fields.ts";
 import { StreamTables } from "../node-internals/stream-tables.ts";
 import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
@@ -146,6 +147,7 @@ export class PodSession implements Watched {
     } catch {
       return undefined;
     }
+    dropSentRequest(stream);
     this.#tables.streamAdded();
     this.#calls += 1;
     this.#restedAt = undefined;

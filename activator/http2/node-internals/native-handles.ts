@@ -64,6 +64,6 @@ const isTable = (table: unknown): boolean =>
   typeof table === "object" && table !== null && Symbol.iterator in table && "size" in table && "forEach" in table;
 
 /** A symbol that Node does not publish. Undefined: another Node. */
-function hiddenSymbol(owner: object, name: string): symbol | undefined {
+export function hiddenSymbol(owner: object, name: string): symbol | undefined {
   return Object.getOwnPropertySymbols(owner).find(({ description }) => description === name);
 }

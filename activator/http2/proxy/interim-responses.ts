@@ -2,6 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { ClientView } from "../../headers/base-path.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import { pairsOf, valuesByName } from "../front/field-lines.ts";
+import { dropSentInterim } from "../node-internals/sent-fields.ts";
 import { responseFields } from "./response-fields.ts";
 
 /** The maximum number of interim responses of one request that are relayed. Each waits in memory until the client reads it. */
@@ -29,6 +30,7 @@ export class InterimResponses {
     this.#sent += 1;
     const fields = responseFields(head, { keepsTrailer: false, drops: finalFields, view: this.#view });
     this.#stream.additionalHeaders({ ...valuesByName(pairsOf(fields)), ":status": 103 });
+    dropSentInterim(this.#stream);
   }
 
   /** The client may send its body. */
