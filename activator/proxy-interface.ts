@@ -2,7 +2,7 @@ import type { TraceHeaders } from "../lib/tracing/tracer.ts";
 import type { OpenConnection } from "./activity/open-connections.ts";
 import type { Use } from "./activity/use.ts";
 import type { Upstream } from "./connect/connector.ts";
-import type { BasePath } from "./headers/base-path.ts";
+import type { BasePath, HiddenCredentials } from "./headers/base-path.ts";
 import type { Started } from "./headers/started-header.ts";
 import type { Incoming } from "./request.ts";
 
@@ -20,6 +20,8 @@ export interface ProxyRequestOptions extends ResponseRules {
   /** The name of the sandbox, for error texts. */
   readonly subject: string;
   readonly consumesAuthorization: boolean;
+  /** What the request may hold for the activator besides `Authorization`; absent: nothing. */
+  readonly hidden?: HiddenCredentials | undefined;
   /** Headers of our trace, in place of the client's; undefined: the client's are forwarded. */
   readonly trace: TraceHeaders | undefined;
   /** The limit until the sandbox begins its response, in milliseconds. */

@@ -18,8 +18,9 @@ import { ActivatorError, toActivatorError } from "./failures/errors-for-clients.
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } from "./find/find.ts";
 import type { Domains } from "./find/host-name.ts";
+import { isBelowPrefix } from "./find/path-route.ts";
 import { sandboxTarget } from "./find/sandbox-target.ts";
-import { basePathOf } from "./headers/base-path.ts";
+import { basePathOf, hiddenCredentials } from "./headers/base-path.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
 import { answerToPreflight, refuseMarkedRequest } from "./http2/grpc-web/preflight.ts";
 import type { Observer } from "./observe/observer.ts";
@@ -147,9 +148,9 @@ function findAllowed<I extends Incoming>(
   before?: Routed,
 ): Routed | Promise<Routed> {
   const found = record.routed(find(head, deps.find, deps.lookup));
-  if (found.path) {
+  if (found.path || isBelowPrefix(head, deps.find)) {
     const hidden = deps.find.pathRouting?.session?.queryParameter;
-    head.sandboxTarget = sandboxTarget(head.target, { length: found.path.length, hidden });
+    head.sandboxTarget = sandboxTarget(head.target, { length: found.path?.length ?? 0, hidden });
   }
   const isSame = before?.name === found.name && before.namespace === found.namespace;
   if (isSame) return unlessRefused({ routed: { ...found, uid: before.uid ?? found.uid } });
@@ -186,9 +187,11 @@ function proxyOptions<I extends Incoming>(
 ): ProxyRequestOptions {
   const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
   const { pathRouting } = deps.find;
+  const isBelow = path !== undefined || isBelowPrefix(incoming.head, deps.find);
   return {
     subject,
     byHost,
+    hidden: isBelow && pathRouting ? hiddenCredentials(pathRouting) : undefined,
     base: path && pathRouting && basePathOf(path.base, authorityOf(upstream.target), pathRouting),
     consumesAuthorization: deps.authorizer.consumesAuthorization,
     trace: record.trace,

@@ -25,16 +25,24 @@ export interface PathOptions extends Domains {
 }
 
 /**
- * The prefix, if the path of the request has the form of a sandbox's name. On a host that names a sandbox every path is the sandbox's.
- * Calls of gRPC cannot set a prefix; those of gRPC-Web can.
+ * The prefix, if the path of the request has the form of a sandbox's name. Calls of gRPC cannot set a prefix, so theirs names none; those of
+ * gRPC-Web can.
  */
-export function prefixOf({ target, host, grpc }: RequestHead, options: PathOptions): string | undefined {
+export function prefixOf(head: RequestHead, options: PathOptions): string | undefined {
+  const isNative = head.grpc !== undefined && !head.grpc.web;
+  return !isNative && isBelowPrefix(head, options) ? options.pathRouting?.prefix : undefined;
+}
+
+/**
+ * Whether the path has the prefix, whatever names the sandbox. A browser adds the cookie of a sandbox to all requests below its path. On
+ * a host that names a sandbox every path is the sandbox's.
+ */
+export function isBelowPrefix({ target, host }: RequestHead, options: PathOptions): boolean {
   const prefix = options.pathRouting?.prefix;
-  const isNative = grpc !== undefined && !grpc.web;
-  if (prefix === undefined || isNative || !target.startsWith(prefix)) return undefined;
+  if (prefix === undefined || !target.startsWith(prefix)) return false;
   const next = target[prefix.length];
-  if (next !== undefined && next !== "/" && next !== "?") return undefined;
-  return readHost(host, options).is === "other" ? prefix : undefined;
+  if (next !== undefined && next !== "/" && next !== "?") return false;
+  return readHost(host, options).is === "other";
 }
 
 /**

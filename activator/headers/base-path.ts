@@ -1,16 +1,20 @@
 import { withoutParameter } from "../find/query.ts";
 import { cookieFor } from "./set-cookie.ts";
 
-/** Where clients see a sandbox that a path named, and how its requests and responses change because of that. */
-export interface BasePath {
+/** Where requests have credentials for the activator besides `Authorization`. No sandbox may see them. */
+export interface HiddenCredentials {
+  /** The cookie that is one, if any. */
+  readonly sessionCookie: string | undefined;
+  /** The query parameter that holds one, if any. */
+  readonly hiddenParameter?: string | undefined;
+}
+
+/** Where clients see a sandbox that a path named, and how its responses change because of that. */
+export interface BasePath extends HiddenCredentials {
   /** `PREFIX/NAMESPACE/NAME/PORT/`. */
   readonly text: string;
   /** Whether `Location` and the `Path` of cookies are moved below it. */
   readonly rewritesResponses: boolean;
-  /** The cookie that is a credential for the activator, if any. */
-  readonly sessionCookie: string | undefined;
-  /** The query parameter that holds a credential for the activator, if any. */
-  readonly hiddenParameter?: string | undefined;
   /** The Host that the sandbox got. */
   readonly podAuthority: string;
 }
@@ -22,9 +26,11 @@ interface PathSettings {
 }
 
 export function basePathOf(text: string, podAuthority: string, settings: PathSettings): BasePath {
-  const { rewritesResponses, session } = settings;
-  const credentials = { sessionCookie: session?.cookieName, hiddenParameter: session?.queryParameter };
-  return { text, podAuthority, rewritesResponses, ...credentials };
+  return { text, podAuthority, rewritesResponses: settings.rewritesResponses, ...hiddenCredentials(settings) };
+}
+
+export function hiddenCredentials({ session }: Pick<PathSettings, "session">): HiddenCredentials {
+  return { sessionCookie: session?.cookieName, hiddenParameter: session?.queryParameter };
 }
 
 /** What the fields of a response are changed for. */
@@ -107,8 +113,8 @@ const urlFields: readonly string[] = [
 export const credentialFields: readonly string[] = ["cookie", ...urlFields];
 
 /** The value of a field of a request, without what is a credential for the activator; undefined: nothing is left. `name` in lower case. */
-export function withoutCredential(base: BasePath, name: string, value: string): string | undefined {
-  const { sessionCookie, hiddenParameter } = base;
+export function withoutCredential(hidden: HiddenCredentials, name: string, value: string): string | undefined {
+  const { sessionCookie, hiddenParameter } = hidden;
   if (name === "cookie" && sessionCookie !== undefined) return cookiesWithout(sessionCookie, value);
   if (hiddenParameter !== undefined && urlFields.includes(name)) return withoutParameter(value, hiddenParameter);
   return value;

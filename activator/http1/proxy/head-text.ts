@@ -5,6 +5,7 @@ import {
   changingFields,
   credentialFields,
   fieldFor,
+  type HiddenCredentials,
   withoutCredential,
 } from "../../headers/base-path.ts";
 import {
@@ -30,6 +31,8 @@ export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAut
   readonly trace: TraceHeaders | undefined;
   /** Absent: no path named the sandbox. */
   readonly base?: BasePath | undefined;
+  /** Absent: the request has none besides `Authorization`. */
+  readonly hidden?: HiddenCredentials | undefined;
 }
 
 const requestNames = new FieldNames(requestHeadersWithRules, requestBeginningsWithRules);
@@ -39,14 +42,14 @@ const responseNames = new FieldNames([...responseHeadersWithRules, ...changingFi
 /** The request head for the sandbox: the client's lines, with headers removed and added as `forward-headers.ts` says. */
 export function requestText(
   request: ClientRequest,
-  { byHost, consumesAuthorization, trace, base }: RequestRules,
+  { byHost, consumesAuthorization, trace, base, hidden }: RequestRules,
   pod: Pick<Target, "ip" | "port">,
 ): string {
   const { wire, method, host, upgrade, clientIp, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const keeps = (name: string) => keepsRequestHeader(name, rules);
-  const change = credentialChange(base);
+  const change = credentialChange(hidden);
   const names = change ? requestNamesBelow : requestNames;
   const lines = keptLines(wire, wire.facts, { names, keeps, change });
   return (
@@ -58,9 +61,9 @@ export function requestText(
 }
 
 /** Programs in sandboxes must not see credentials for the activator. */
-function credentialChange(base: BasePath | undefined): LineRules["change"] {
-  if (base?.sessionCookie === undefined) return undefined;
-  return (name, value) => withoutCredential(base, name, value);
+function credentialChange(hidden: HiddenCredentials | undefined): LineRules["change"] {
+  if (hidden?.sessionCookie === undefined) return undefined;
+  return (name, value) => withoutCredential(hidden, name, value);
 }
 
 /** The framing of a response for the client. */

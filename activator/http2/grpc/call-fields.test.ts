@@ -16,7 +16,8 @@ it("a call by path is sent without the path of its sandbox and without the cooki
   const path = "/s/default/nova/8080/a.B/C";
   const head = { host: "h", clientIp: "192.0.2.1", scheme: "https", target: path, sandboxTarget: "/a.B/C" } as const;
   const base = { text: "/s/default/nova/8080/", rewritesResponses: true, sessionCookie: "own", hiddenParameter: "t" };
-  const rules = { byHost: false, base: { ...base, podAuthority: "p" }, consumesAuthorization: true, trace: undefined };
+  const by = { byHost: false, base: { ...base, podAuthority: "p" }, hidden: base };
+  const rules = { ...by, consumesAuthorization: true, trace: undefined };
   const to = { pod: { ip: "10.0.0.1", port: 8080 }, leftMs: Number.POSITIVE_INFINITY };
   const sent = callFields(
     {
@@ -36,6 +37,7 @@ it("a call by path is sent without the path of its sandbox and without the cooki
     ["/a.B/C"],
     ["/s/default/nova/8080"],
   ]);
-  const byHost = callFields({ head, fields: [["cookie", "own=1"]] }, { ...rules, byHost: true, base: undefined }, to);
+  const named = { ...rules, byHost: true, base: undefined, hidden: undefined };
+  const byHost = callFields({ head, fields: [["cookie", "own=1"]] }, named, to);
   expect([valuesOf(byHost, "cookie"), valuesOf(byHost, "x-forwarded-prefix")]).toEqual([["own=1"], []]);
 });

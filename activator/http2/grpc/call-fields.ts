@@ -22,7 +22,7 @@ export interface SentCall {
 /** The fields of a call for the sandbox, names in lower case and values in turn. The rules are those of HTTP/1.1. */
 export function callFields(
   { head, fields: sent }: SentCall,
-  { byHost, base, consumesAuthorization, trace }: RequestRules,
+  { byHost, base, hidden, consumesAuthorization, trace }: RequestRules,
   { pod, leftMs }: CallTarget,
 ): string[] {
   const { host, clientIp, scheme } = head;
@@ -34,7 +34,7 @@ export function callFields(
   for (const [name, value] of sent) {
     const lower = name.toLowerCase();
     if (lower === "grpc-timeout" || !keepsRequestHeader(lower, rules)) continue;
-    const kept = base ? withoutCredential(base, lower, value) : value;
+    const kept = hidden ? withoutCredential(hidden, lower, value) : value;
     if (kept !== undefined) fields.push(lower, kept);
   }
   fields.push("te", "trailers");
