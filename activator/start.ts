@@ -19,7 +19,7 @@ import { NewSandboxes } from "./find/await-new-sandbox.ts";
 import { lookupIn } from "./find/sandbox-of.ts";
 import { FirstView } from "./hold/await-first-view.ts";
 import { HoldDeadlines } from "./hold/hold-deadlines.ts";
-import { HoldLimits } from "./hold/hold-limits.ts";
+import { HoldLimits, outsiderNumbers } from "./hold/hold-limits.ts";
 import { HoldRegistry } from "./hold/hold-registry.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
@@ -238,6 +238,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     onMoved: (connection) => parts.wakeOnActivity.moved(connection),
     connector,
     holdLimits,
+    outsiderLimits: new HoldLimits(outsiderNumbers(config.slots)),
     holdDeadlines,
     holds: new HoldRegistry(),
     proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans, heads }),

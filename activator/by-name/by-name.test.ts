@@ -18,6 +18,10 @@ import { missingName, unknownName } from "./tls-alerts.ts";
 
 const nova = { namespace: "default", name: "nova" };
 
+const declaring = (...ports: readonly number[]) => ({
+  spec: { containers: [{ name: "main", image: "program", ports: ports.map((containerPort) => ({ containerPort })) }] },
+});
+
 describe("a TLS client that names a sandbox", () => {
   it("wakes it, and speaks with its certificate", async () => {
     await using world = await openByNameWorld();
@@ -33,10 +37,19 @@ describe("a TLS client that names a sandbox", () => {
 
   it("names a port as in a host name", async () => {
     await using world = await openByNameWorld();
-    const { podTemplate: _, ...spec } = openToAll;
-    await world.asleep("nova", tlsProgram(securedEcho("nova")), spec);
+    const podTemplate = declaring(9999, tcpPort);
+    await world.asleep("nova", tlsProgram(securedEcho("nova")), { ...openToAll, podTemplate });
     using client = await talkSecurely(world.port, { servername: `${tcpPort}--nova--default.sandbox.localhost` });
     expect(await client.until("\n")).toBe("hello from nova\n");
+  });
+
+  it("gets an alert, and wakes nothing, if it names a port that the sandbox does not declare", async () => {
+    await using world = await openByNameWorld();
+    await world.asleep("nova", tlsProgram(securedEcho("nova")), openToAll);
+    await expect(talkSecurely(world.port, { servername: `9999--nova--default.sandbox.localhost` })).rejects.toThrow(
+      /unrecognized name/i,
+    );
+    expect([world.kubelet.made("nova"), await world.refused("PortNotDeclared")]).toEqual([0, 1]);
   });
 
   it("gets each byte to the sandbox as it sent it, in any number of packets", async () => {

@@ -6,7 +6,8 @@ import { ChangeSignal } from "../sandbox/change-signal.ts";
 import { type FindByNameDeps, findByName } from "./find-by-name.ts";
 
 const autoResume = { allowFrom: "Any" } as const;
-const containers = [{ name: "main", image: "program", ports: [{ containerPort: 5432 }] }];
+const ports = [{ containerPort: 5432 }, { containerPort: 7000 }, { containerPort: 53, protocol: "UDP" }];
+const containers = [{ name: "main", image: "program", ports }];
 const nova = aSandbox({ autoResume, podTemplate: { spec: { containers } } }, { uid: "u1" });
 
 /** A cluster with these sandboxes in the namespace `lab`, by their names and by the names of claims. */
@@ -66,6 +67,18 @@ describe("the sandbox of a server name", () => {
   ])("is not found by %j", async (name) => {
     const { find } = given({ sandboxes: { nova }, claims: { orion: nova } });
     expect(await find(name)).toEqual({ refusal: "UnknownName" });
+  });
+
+  it.each([7001, 53, 8888])("is not found with port %d, which it does not declare for TCP", async (port) => {
+    const { find } = given({ sandboxes: { nova } });
+    expect(await find(`${port}--nova--lab.example.com`)).toEqual({ refusal: "PortNotDeclared" });
+  });
+
+  it("is found with the default port alone if it declares none", async () => {
+    const { find } = given({ sandboxes: { nova: aSandbox({ autoResume }, { uid: "u1" }) } });
+    expect(await find("nova.lab.example.com")).toMatchObject({ containerPort: 8888 });
+    expect(await find("8888--nova--lab.example.com")).toMatchObject({ containerPort: 8888 });
+    expect(await find("8080--nova--lab.example.com")).toEqual({ refusal: "PortNotDeclared" });
   });
 
   it("is the sandbox of that name, and not that of a claim of the same name", async () => {

@@ -1,6 +1,5 @@
 import type { Stored } from "../../api/kinds/meta.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
-import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ErrorCode } from "../failures/errors-for-clients.ts";
 import type { Lookup } from "../find/find.ts";
@@ -14,6 +13,7 @@ import { refusalOf } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
 import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
+import { refusalByName } from "./open-by-name.ts";
 
 export interface FindByNameDeps {
   readonly cluster: Pick<Cluster, "listen" | "synced" | "firstSeen">;
@@ -34,16 +34,17 @@ function findNow(serverName: string, { domains, lookup, clock }: FindByNameDeps)
   if (meaning.is !== "sandbox" && meaning.is !== "service") return { refusal: "UnknownName" };
   const sandbox = sandboxOf(meaning, lookup);
   if (!sandbox) return { refusal: "UnknownName" };
-  if (effectiveAutoResume(sandbox.spec).allowFrom !== "Any") return { refusal: "NotAllowedByName" };
   const { namespace } = meaning;
-  const refusal = refusalOf({ sandbox, routed: {}, firstUid: undefined, now: clock.now() });
+  const containerPort =
+    (meaning.is === "sandbox" ? meaning.port : undefined) ?? defaultPort(sandbox.spec.podTemplate.spec);
+  const refusal =
+    refusalByName(sandbox, containerPort) ?? refusalOf({ sandbox, routed: {}, firstUid: undefined, now: clock.now() });
   if (refusal) return { refusal };
-  const port = meaning.is === "sandbox" ? meaning.port : undefined;
   return {
     namespace,
     sandboxName: sandbox.metadata.name,
     sandboxUid: sandbox.metadata.uid,
-    containerPort: port ?? defaultPort(sandbox.spec.podTemplate.spec),
+    containerPort,
   };
 }
 

@@ -9,7 +9,7 @@ it.each([
   { what: "a long ClientHello takes a slot for each 8 KiB that may be kept", bytes: 12_000, admitted: 2 },
   { what: "a short ClientHello takes one slot", bytes: 0, admitted: 4 },
 ])("a held connection by name with $what", async ({ bytes, admitted }) => {
-  await using world = await openByNameWorld(["--held-max-per-sandbox=4"]);
+  await using world = await openByNameWorld(["--held-max-per-sandbox=16"]);
   world.kubelet.refuse("nova", "waits");
   await world.asleep("nova", undefined, openToAll);
   const hello = padded(await clientHello({ servername: novaHost }), bytes);

@@ -204,7 +204,7 @@ export const activatorFlags = {
   ),
   "held-max-total": flag.integer(
     10_000,
-    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request takes one slot for each 8 KiB, or part of 8 KiB, of its head and kept body; a connection by name takes one slot for each 8 KiB, or part of 8 KiB, of the sum of its ClientHello and 4 KiB",
+    "maximum number of requests and TCP connections in this replica that are held, or that connect to a running sandbox; a request takes one slot for each 8 KiB, or part of 8 KiB, of its head and kept body; a connection by name takes one slot for each 8 KiB, or part of 8 KiB, of the sum of its ClientHello and 4 KiB. Connections by name, and of Pods of other namespaces, have a quarter as many slots, in addition to these",
     positive,
   ),
   "held-max-per-namespace": flag.integer(
@@ -253,7 +253,7 @@ export const activatorFlags = {
   "tcp-front-bind-address": flag.string("", "address of the activator ports, without a port; empty: all addresses"),
   "by-name-bind-address": flag.string(
     "",
-    "address of the by-name listener, for connections that name their sandbox in their TLS handshake, including those of PostgreSQL clients; the sandbox decrypts them itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
+    "address of the by-name listener, for connections that name their sandbox in their TLS handshake, including those of PostgreSQL clients; the sandbox decrypts them itself; only sandboxes with autoResume.allowFrom Any are reached, and only the TCP ports that they declare; empty: disabled",
   ),
   "log-level": flag.string(
     "info",

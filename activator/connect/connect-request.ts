@@ -36,6 +36,8 @@ export interface ConnectDeps {
   readonly prober: Prober;
   readonly connector: Pick<Connector, "idle" | "connect" | "begin">;
   readonly holdLimits: HoldLimits;
+  /** Those of outsiders, so that outsiders take no slot of others. */
+  readonly outsiderLimits: HoldLimits;
   readonly holdDeadlines: HoldDeadlines;
   /** Holds connect requests. `join` resolves or rejects as `reach` does. */
   readonly holds: { join(connectRequest: ConnectRequest): Promise<Upstream> };
@@ -66,6 +68,8 @@ export interface ConnectClient extends Leaver {
 
 /** A client, authorized, that wants a connection to a sandbox. */
 export interface ConnectRequest {
+  /** The client is an outsider: it has shown no credential, and is no Pod of the namespace. The owner lets everybody in. */
+  readonly isOutsider?: boolean;
   readonly to: Destination;
   readonly client: ConnectClient;
   readonly deps: ConnectDeps;

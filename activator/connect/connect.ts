@@ -4,7 +4,7 @@ import type { Target } from "../sandbox/resolve.ts";
 import { beginUse, type ConnectRequest, commit, holdLeftMs, resolveNow } from "./connect-request.ts";
 import type { Upstream } from "./connector.ts";
 import { DialError } from "./dial.ts";
-import { heldSlots } from "./held-slots.ts";
+import { slotsOf } from "./held-slots.ts";
 
 /**
  * Returns a connection to the sandbox, and wakes the sandbox if it sleeps. The use is marked as sent with it: at once with an
@@ -49,7 +49,7 @@ async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<
   const { to, deps, client, observer } = connectRequest;
   if (client.left) throw new ClientGone("the client left");
   const over = new AbortController();
-  using _slot = heldSlots(deps.holdLimits, to, client, (error) => over.abort(error));
+  using _slot = slotsOf(connectRequest, (error) => over.abort(error));
   using _held = observer.held();
   const because = `waiting for port ${target.port} to accept connections`;
   const dialling = {

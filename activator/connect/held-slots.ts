@@ -1,8 +1,16 @@
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { HoldLimits } from "../hold/hold-limits.ts";
-import type { ConnectClient, Destination } from "./connect-request.ts";
+import type { ConnectClient, ConnectRequest, Destination } from "./connect-request.ts";
 
 type HeldClient = Pick<ConnectClient, "head" | "keptBytesMax">;
+
+/** Takes the slots of a connect request: see `heldSlots`. */
+export function slotsOf(
+  { to, client, deps, isOutsider }: ConnectRequest,
+  crowded: (error: ActivatorError) => void,
+): Disposable {
+  return heldSlots(isOutsider ? deps.outsiderLimits : deps.holdLimits, to, client, crowded);
+}
 
 /**
  * Takes the slots of a request or a raw connection: for its head, and for what is kept of its body, also of what arrives later. `crowded`

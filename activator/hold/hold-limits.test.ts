@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { heapBytesOf } from "../../test/support/heap-bytes.ts";
-import { HoldLimits } from "./hold-limits.ts";
+import { HoldLimits, outsiderNumbers } from "./hold-limits.ts";
 
 it("slots are lent up to each limit and returned once", () => {
   const slots = new HoldLimits({ total: 4, perNamespace: 3, perSandbox: 2 });
@@ -80,4 +80,10 @@ it("sandboxes and namespaces without a slot leave nothing in memory", async () =
   });
   expect(bytes).toBeLessThan(500_000);
   expect(slots.total).toBe(1);
+});
+
+it("outsiders have a quarter as many slots, and one at least", () => {
+  expect(outsiderNumbers({ total: 10_000, perNamespace: 5_000, perSandbox: 1 })).toEqual({
+    ...{ total: 2_500, perNamespace: 1_250, perSandbox: 1 },
+  });
 });

@@ -6,6 +6,15 @@ export interface HoldLimitNumbers {
   readonly perSandbox: number;
 }
 
+/** Outsiders have one slot for each so many of the others. */
+const othersForEachOutsider = 4;
+
+/** The limits of outsiders, who have slots of their own. */
+export function outsiderNumbers({ total, perNamespace, perSandbox }: HoldLimitNumbers): HoldLimitNumbers {
+  const part = (slots: number) => Math.ceil(slots / othersForEachOutsider);
+  return { total: part(total), perNamespace: part(perNamespace), perSandbox: part(perSandbox) };
+}
+
 /** The number of slots in use for one sandbox, or for one namespace. */
 interface Count {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
-import { heldSlots } from "../connect/held-slots.ts";
+import { slotsOf } from "../connect/held-slots.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import { ClientGone } from "../request.ts";
 import { HeldRequest } from "./held-request.ts";
@@ -9,15 +9,16 @@ import { SandboxHold } from "./sandbox-hold.ts";
 
 /**
  * The number of ports of one sandbox, and addresses of its Pod, that requests wait for at once. Clients name both, and each
- * change of the sandbox is checked once for each of these holds.
+ * change of the sandbox is checked once for each of these holds. Outsiders have as many of their own.
  */
 export const holdsPerSandbox = 32;
 
 /** All current holds: one for each port of a sandbox, whatever the number of requests. */
 export class HoldRegistry {
   readonly #waits = new Map<string, SandboxHold>();
-  /** The number of holds of each sandbox, by namespace and name. */
-  readonly #counts = new KeyCounts();
+  /** The number of holds of each sandbox that outsiders began, and that others began, by namespace and name. */
+  readonly #ofOutsiders = new KeyCounts();
+  readonly #ofOthers = new KeyCounts();
 
   /**
    * Resolves with a connection on which the use of this connect request is marked as sent.
@@ -31,25 +32,30 @@ export class HoldRegistry {
     // Everything that the resolution depends on: equal keys get equal answers.
     const key = `${to.namespace}/${to.name} ${uid} ${to.port} ${to.podIp} ${to.byHost} ${to.byUid}`;
     const running = this.#waits.get(key);
-    if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
+    if (!running && this.#countsFor(connectRequest).of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
       throw new ActivatorError("HoldLimitReached");
     }
     let waiter: HeldRequest | undefined;
-    const slot = heldSlots(deps.holdLimits, to, client, (error) => waiter?.end(error));
+    const slot = slotsOf(connectRequest, (error) => waiter?.end(error));
     const wait = running ?? this.#begin(key, to, uid, connectRequest);
     waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
     wait.join(waiter);
     return waiter.reached;
   }
 
-  #begin(key: string, to: Destination, uid: string | undefined, { deps }: ConnectRequest): SandboxHold {
+  #countsFor({ isOutsider }: Pick<ConnectRequest, "isOutsider">): KeyCounts {
+    return isOutsider ? this.#ofOutsiders : this.#ofOthers;
+  }
+
+  #begin(key: string, to: Destination, uid: string | undefined, connectRequest: ConnectRequest): SandboxHold {
+    const counts = this.#countsFor(connectRequest);
     const counted = `${to.namespace}/${to.name}`;
-    const wait = new SandboxHold(to, uid, deps, () => {
+    const wait = new SandboxHold(to, uid, connectRequest.deps, () => {
       this.#waits.delete(key);
-      this.#counts.remove(counted);
+      counts.remove(counted);
     });
     this.#waits.set(key, wait);
-    this.#counts.add(counted);
+    counts.add(counted);
     return wait;
   }
 }

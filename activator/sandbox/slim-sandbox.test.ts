@@ -3,7 +3,7 @@ import type { Condition, ObjectMeta, OwnerReference, Stored } from "../../api/ki
 import type { Sandbox, SandboxSpec } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { busyTargetOf } from "../../api/rules/busy-target.ts";
-import { defaultPort } from "../../api/rules/declared-ports.ts";
+import { defaultPort, tcpPorts } from "../../api/rules/declared-ports.ts";
 import { effectiveAutoResume, effectiveAutoSuspension, effectiveSuspensionStrategy } from "../../api/rules/defaults.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation, warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
@@ -140,6 +140,20 @@ it("of a wake it is kept how it went, with the UID of the Pod, for a sandbox tha
   expect(kept({ type: "Stop" })).toEqual({ conditions: [] });
   expect(kept({ type: "Hibernate" }, { mode: "Anew", reason: "NoProvider" })).toEqual({ conditions: [] });
   expect(kept({ type: "Hibernate" }, { mode: "Anew", podUID: bulk })).toEqual({ conditions: [] });
+});
+
+it("the TCP ports that it declares are kept if it may be reached by name, each once, and 32 at most", () => {
+  const ports = [
+    { containerPort: 53, protocol: "UDP" },
+    ...[80, 81, 80, 82].map((containerPort) => ({ containerPort })),
+  ];
+  const kept = (spec: Partial<SandboxSpec>) => tcpPorts(slimSandbox(aSandbox(spec)).spec.podTemplate.spec);
+  const autoResume = { allowFrom: "Any" } as const;
+  expect(kept({ ...withPorts(...ports), autoResume })).toEqual([80, 81, 82]);
+  expect(kept(withPorts(...ports))).toEqual([80]);
+  expect(kept({ autoResume })).toEqual([8888]);
+  const many = Array.from({ length: 100 }, (_, at) => ({ containerPort: at + 1 }));
+  expect(kept({ ...withPorts(...many), autoResume })).toHaveLength(32);
 });
 
 it("a Sandbox without required fields is kept, with the default port", () => {

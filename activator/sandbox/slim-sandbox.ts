@@ -11,7 +11,7 @@ import {
 } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
-import { defaultPort } from "../../api/rules/declared-ports.ts";
+import { tcpPorts } from "../../api/rules/declared-ports.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation, warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { isSmallRequest } from "../../api/rules/probe-request.ts";
@@ -45,7 +45,10 @@ export interface SlimSandbox {
 
 type LastWake = Pick<NonNullable<Hibernation["lastWake"]>, "mode" | "podUID">;
 
-/** Of the declared ports it has only the default port: a Sandbox may declare tens of thousands. */
+/**
+ * The ports of its first container are the TCP ports that the Sandbox declares, or the fallback port. Only as many as are needed: a
+ * Sandbox may declare tens of thousands.
+ */
 type SlimTemplate = Pick<PodSpec, "hostNetwork"> & { readonly containers: readonly Pick<Container, "ports">[] };
 export type KeptCondition = Omit<Condition, "lastTransitionTime">;
 
@@ -55,6 +58,9 @@ export type KeptConditionType = (typeof keptConditionTypes)[number];
 
 /** Sandboxes as the activator reads them. */
 export const slimSandboxType: ResourceType<SlimSandbox> = sandboxType;
+
+/** The number of declared ports that can be reached by name. */
+export const portsByNameMax = 32;
 
 /** The longest text that is kept of a condition's message, in characters. Clients see less of it. */
 const messageMax = 1_024;
@@ -75,7 +81,7 @@ export function slimSandbox({ metadata, spec, status }: Stored<SlimSandbox>): St
   return {
     metadata: slimSandboxMetadata(metadata),
     spec: {
-      podTemplate: { spec: slimTemplate(spec.podTemplate?.spec) },
+      podTemplate: { spec: slimTemplate(spec.podTemplate?.spec, autoResume?.allowFrom === "Any" ? portsByNameMax : 1) },
       ...(operatingMode && { operatingMode }),
       ...(shutdownTime && { shutdownTime }),
       ...(autoSuspension && { autoSuspension: slimAutoSuspension(autoSuspension) }),
@@ -122,9 +128,11 @@ const shortText = (text: string | undefined): string | undefined =>
 /** API servers accept times of any length, and lists in their place. */
 const canonicalTime = (time: string | undefined): string | undefined => readTime(time)?.toISOString();
 
-function slimTemplate(spec: SlimTemplate | undefined): SlimTemplate {
-  const containerPort = defaultPort({ ...spec, containers: spec?.containers ?? [] });
-  return { containers: [{ ports: [{ containerPort }] }], ...(spec?.hostNetwork && { hostNetwork: true }) };
+/** `portsMax`: one for the default port. */
+function slimTemplate(spec: SlimTemplate | undefined, portsMax: number): SlimTemplate {
+  const declared = tcpPorts({ ...spec, containers: spec?.containers ?? [] }).slice(0, portsMax);
+  const ports = declared.map((containerPort) => ({ containerPort }));
+  return { containers: [{ ports }], ...(spec?.hostNetwork && { hostNetwork: true }) };
 }
 
 function slimAutoSuspension(auto: AutoSuspension): AutoSuspension {

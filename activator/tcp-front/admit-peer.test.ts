@@ -8,7 +8,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { startCluster } from "../sandbox/cluster.ts";
-import { refusalOf } from "./admit-peer.ts";
+import { isOutsider, refusalOf } from "./admit-peer.ts";
 import { PeerWaits, waitsPerPeer } from "./peer-waits.ts";
 
 const peer = "10.1.2.3";
@@ -42,6 +42,7 @@ async function given(spec: Partial<SandboxSpec> = {}) {
     client,
     ask: (changed: Partial<typeof binding> = {}, caller = stays) =>
       refusalOf(caller, { ...binding, ...changed }, { cluster: watched, clock, waits, allowLoopbackPodIp: false }),
+    isOutsider: () => isOutsider(peer, binding, { cluster: watched, allowLoopbackPodIp: false }),
     async addPod(namespace = "default", podIP = peer) {
       const metadata = { name: "client", namespace };
       const spec = { containers: [{ name: "main", image: "program" }] };
@@ -142,5 +143,17 @@ describe("a Pod that connects", () => {
     const again = world.ask();
     await world.addPod();
     expect(await again).toBeUndefined();
+  });
+});
+
+describe("a Pod that may connect", () => {
+  it.each([
+    { namespace: "default", is: false },
+    { namespace: "kube-system", is: true },
+  ])("is an outsider unless it is of the namespace of the sandbox: from $namespace $is", async ({ namespace, is }) => {
+    await using world = await given({ autoResume: { allowFrom: "Cluster" } });
+    await world.addPod(namespace);
+    expect(await world.ask()).toBeUndefined();
+    expect(world.isOutsider()).toBe(is);
   });
 });

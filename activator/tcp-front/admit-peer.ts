@@ -46,6 +46,16 @@ export function refusalNow(
   });
 }
 
+/** Whether a client that may connect is no Pod of the namespace of the sandbox. */
+export function isOutsider(
+  peer: string,
+  { namespace }: Pick<TcpDestination, "namespace">,
+  { cluster, allowLoopbackPodIp: allowLoopback }: Pick<Doorkeeper, "cluster" | "allowLoopbackPodIp">,
+): boolean {
+  const pods = cluster.podsAt(peer);
+  return refusalOfPeer({ peer, pods, namespace, allowFrom: "Namespace", allowLoopback }) !== undefined;
+}
+
 async function waitForPeer(
   client: Caller,
   binding: TcpDestination,

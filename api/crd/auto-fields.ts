@@ -69,7 +69,7 @@ const autoSuspension = object({
 
 const autoResume = object({
   allowFrom: described(
-    `The value says who may connect without HTTP. With Namespace, Pods of the namespace of the sandbox may connect through the Service of the sandbox. With Cluster, Pods of all namespaces may connect through the Service. With Any, everyone whom Cluster permits may connect, and also everyone who knows the name of the sandbox, through the by-name listener of the activators. A Pod that uses the network of a node never gets in through the Service. A connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
+    `The value says who may connect without HTTP. With Namespace, Pods of the namespace of the sandbox may connect through the Service of the sandbox. With Cluster, Pods of all namespaces may connect through the Service. With Any, everyone whom Cluster permits may connect, and also everyone who knows the name of the sandbox, through the by-name listener of the activators, to the TCP ports that the Pod template declares. A Pod that uses the network of a node never gets in through the Service. A connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
     oneOf("Namespace", "Cluster", "Any"),
   ),
   readiness: described(

@@ -38,11 +38,17 @@ export interface DeclaredPort {
 /** By Pod spec; each version of an object has another one. Requests ask again and again, and a Pod may declare thousands of ports. */
 const defaultPorts = new WeakMap<Declaring, number>();
 
+/** The TCP ports that a Pod declares, each once, in order; the fallback port if it declares none. */
+export function tcpPorts(spec: Declaring): readonly number[] {
+  const declared = new Set(declaredPorts(spec).flatMap(({ port, protocol }) => (protocol === "TCP" ? port : [])));
+  return declared.size > 0 ? [...declared] : [fallbackPort];
+}
+
 /** The port for clients that name none: the first TCP port that the Pod declares. */
 export function defaultPort(spec: Declaring): number {
   const known = defaultPorts.get(spec);
   if (known !== undefined) return known;
-  const port = declaredPorts(spec).find(({ protocol }) => protocol === "TCP")?.port ?? fallbackPort;
+  const port = tcpPorts(spec)[0] ?? fallbackPort;
   defaultPorts.set(spec, port);
   return port;
 }

@@ -35,6 +35,10 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     why: "The sandbox does not have autoResume.allowFrom Any. The client gets the same alert as for an unknown name. If autoResume.allowFrom changed while the connection was held, the connection is reset.",
     what: "Set autoResume.allowFrom to Any if everyone who knows the name may connect.",
   },
+  PortNotDeclared: {
+    why: "The sandbox does not declare the TCP port in the name, or not among its first 32. The client gets the same alert as for an unknown name. If that changed while the connection was held, it is reset.",
+    what: "Declare the port in the Pod template of the sandbox (containerPort).",
+  },
   NameTimedOut: {
     why: "The client did not name its sandbox within --headers-timeout.",
     what: "Check the network of the client, or raise --headers-timeout.",

@@ -20,6 +20,7 @@ export const nameRefusals = [
   "NoName",
   "UnknownName",
   "NotAllowedByName",
+  "PortNotDeclared",
   "NameTimedOut",
   "TooManyUnnamed",
   "SandboxWithoutTls",

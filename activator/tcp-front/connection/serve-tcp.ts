@@ -34,6 +34,7 @@ export async function serveTcp(client: TcpClient, to: TcpDestination, deps: TcpD
       deps: deps,
       observer: record,
       use,
+      isOutsider: door.isOutsider(client, to),
     };
     const upstream = await reach(connectRequest);
     if (door.begin) {

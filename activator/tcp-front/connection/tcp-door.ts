@@ -7,7 +7,9 @@ import type { TcpDestination } from "./tcp-destination.ts";
 export interface TcpDoor {
   /** Why the client may not connect; undefined: it may. This wakes nothing. */
   refusalOf(client: TcpClient, to: TcpDestination): Promise<ConnectionRefusal | undefined>;
-  /** The same for a client that was held meanwhile. */
+  /** Whether a client that may connect is an outsider. */
+  isOutsider(client: TcpClient, to: TcpDestination): boolean;
+  /** The same as `refusalOf` for a client that was held meanwhile. */
   laterRefusalOf(client: TcpClient, to: TcpDestination): ConnectionRefusal | undefined;
   /**
    * Says to the sandbox what must come before the bytes of the client. Absent: nothing. It closes the connection if it fails.
