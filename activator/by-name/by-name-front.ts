@@ -158,6 +158,7 @@ export class ByNameFront implements Front {
     });
     const last = this.#unnamed.add(client);
     if (last) {
+      last.over();
       this.#refused(last, "TooManyUnnamed");
       last.refuse(undefined);
     }

@@ -14,6 +14,7 @@ import { ChangeSignal } from "../sandbox/change-signal.ts";
 import { Sweep } from "../sweep.ts";
 import { ByNameFront, type ByNameFrontParts } from "./by-name-front.ts";
 import { unknownName } from "./tls-alerts.ts";
+import type { UnnamedClient } from "./unnamed-client.ts";
 import { UnnamedClients } from "./unnamed-clients.ts";
 
 /** A front on a fake clock that knows this sandbox by any name, or none. */
@@ -87,6 +88,15 @@ describe("a client that has not named its sandbox", () => {
     expect(await crowd[1]?.over()).toBe("reset");
     expect(world.refused).toEqual(["TooManyUnnamed", "TooManyUnnamed"]);
     expect([crowd[2]?.socket.destroyed, crowd[3]?.socket.destroyed, other.destroyed]).toEqual([false, false, false]);
+  });
+
+  it("makes another one go for each that comes before the close of the first is reported", () => {
+    const clients = new UnnamedClients(2);
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => ({ name, peer: "192.0.2.1" }) as unknown as UnnamedClient);
+    if (!a || !b || !c || !d) throw new Error("there are four");
+    expect([a, b, c, d].map((client) => clients.add(client))).toEqual([undefined, undefined, a, b]);
+    expect([...clients]).toEqual([c, d]);
+    expect([clients.remove(a), clients.remove(c), clients.size]).toEqual([false, true, 1]);
   });
 
   it("is reset at once beyond the number of connections, and when the process has no descriptor left", async () => {

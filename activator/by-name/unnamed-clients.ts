@@ -25,13 +25,21 @@ export class UnnamedClients {
     return this.#all.keys();
   }
 
-  /** Returns a connection that has to go. */
+  /**
+   * Returns a connection that has to go. It is none of them any more: many may come before its close is reported, and each of these
+   * makes another one go.
+   */
   add(client: UnnamedClient): UnnamedClient | undefined {
     this.#all.set(client, client.peer);
     this.#ofPeer.add(client.peer);
     if (this.#all.size <= this.#max) return undefined;
-    const most = this.#ofPeer.most();
-    for (const [each, peer] of this.#all) if (peer === most) return each;
+    const last = this.#oldestOf(this.#ofPeer.most());
+    if (last) this.remove(last);
+    return last;
+  }
+
+  #oldestOf(asked: string | undefined): UnnamedClient | undefined {
+    for (const [client, peer] of this.#all) if (peer === asked) return client;
     return undefined;
   }
 
