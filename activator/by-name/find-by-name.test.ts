@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox } from "../../test/support/builders/builders.ts";
+import { FirstLists, type FirstListsDeps } from "../find/first-lists.ts";
 import { ChangeSignal } from "../sandbox/change-signal.ts";
 import { type FindByNameDeps, findByName } from "./find-by-name.ts";
 
@@ -14,19 +15,23 @@ const nova = aSandbox({ autoResume, podTemplate: { spec: { containers } } }, { u
 function given({
   sandboxes = {},
   claims = {},
+  settled = true,
 }: {
   sandboxes?: Record<string, Sandbox>;
   claims?: Record<string, Sandbox>;
+  settled?: boolean;
 }) {
   const clock = new FakeClock();
   const signal = Object.assign(new ChangeSignal(), { [Symbol.dispose]() {} });
   const of = (known: Record<string, Sandbox>) => (namespace: string, name: string) =>
     namespace === "lab" ? known[name] : undefined;
+  const firstSettled = new Promise<void>(() => {});
+  const cluster = { synced: true, firstSeen: firstSettled, listen: () => signal, sandbox: of(sandboxes) };
   const deps = {
     ...{ clock, lookup: { sandbox: of(sandboxes), claimed: of(claims) } },
     domains: { domain: "example.com", clusterDomain: "cluster.local", serviceNames: ["router"] },
-    claims: { settled: true },
-    cluster: { synced: true, listen: () => signal },
+    lists: new FirstLists({ cluster, claims: { settled, firstSettled } } as unknown as FirstListsDeps),
+    cluster,
   } as unknown as FindByNameDeps;
   const listeners: (() => void)[] = [];
   const client = { left: false, onLeave: (listener?: () => void) => void (listener && listeners.push(listener)) };
@@ -97,6 +102,38 @@ describe("the sandbox of a server name", () => {
     const left = findByName("vega.lab.example.com", world.client, 10_000, world.deps);
     world.listeners.at(-1)?.();
     expect(await left).toEqual({ refusal: "UnknownName" });
+    expect(world.clock.pending).toBe(0);
+  });
+});
+
+describe("while claims cannot be listed", () => {
+  it.each(["nova.lab.example.com", "nova.lab.svc"])("a sandbox is found at once by %s, its own name", async (name) => {
+    const { find } = given({ sandboxes: { nova }, settled: false });
+    expect(await find(name)).toMatchObject({ sandboxUid: "u1" });
+  });
+
+  it("a sandbox is found as soon as it is created", async () => {
+    const world = given({ settled: false });
+    const found = findByName("nova.lab.example.com", world.client, 10_000, world.deps);
+    await world.clock.advance(5_000);
+    world.sandboxes["nova"] = nova;
+    world.signal.notify();
+    expect(await found).toMatchObject({ sandboxUid: "u1" });
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it.each([
+    { what: "one that is closed", sandboxes: { nova: aSandbox() }, claims: {} },
+    { what: "none", sandboxes: {}, claims: {} },
+    { what: "that of a claim, which may be old", sandboxes: {}, claims: { nova } },
+  ])("the name of $what waits until the limit of time", async ({ sandboxes, claims }) => {
+    const world = given({ sandboxes, claims, settled: false });
+    let isOver = false;
+    const found = findByName("nova.lab.example.com", world.client, 10_000, world.deps).finally(() => (isOver = true));
+    await world.clock.advance(9_999);
+    expect(isOver).toBe(false);
+    await world.clock.advance(1);
+    expect(await found).toEqual({ refusal: "ClusterUnseen" });
     expect(world.clock.pending).toBe(0);
   });
 });

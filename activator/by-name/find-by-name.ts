@@ -3,11 +3,12 @@ import { defaultPort } from "../../api/rules/declared-ports.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ErrorCode } from "../failures/errors-for-clients.ts";
 import type { Lookup } from "../find/find.ts";
+import { type FirstLists, storedName } from "../find/first-lists.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
-import { sandboxOf } from "../find/sandbox-of.ts";
+import { type StoredName, sandboxOf } from "../find/sandbox-of.ts";
 import { untilAppears } from "../find/until-appears.ts";
 import type { Leaver } from "../request.ts";
-import type { Claims } from "../sandbox/claims.ts";
+import { ChangeSignal } from "../sandbox/change-signal.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { refusalOf } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
@@ -16,8 +17,8 @@ import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts"
 import { refusalByName } from "./open-by-name.ts";
 
 export interface FindByNameDeps {
-  readonly cluster: Pick<Cluster, "listen" | "synced" | "firstSeen">;
-  readonly claims: Pick<Claims, "settled" | "firstSettled">;
+  readonly cluster: Pick<Cluster, "listen" | "synced">;
+  readonly lists: FirstLists;
   readonly clock: Clock;
   readonly domains: Domains;
   readonly lookup: Lookup<Stored<SlimSandbox>>;
@@ -49,7 +50,7 @@ function findNow(serverName: string, { domains, lookup, clock }: FindByNameDeps)
 }
 
 /**
- * As `findNow`, once sandboxes and claims have been seen. `dueMs`: when that must be so, in monotonic milliseconds. It returns any
+ * As `findNow`, once it is known what the name leads to. `dueMs`: when that must be so, in monotonic milliseconds. It returns any
  * result if the client leaves.
  */
 export async function findByName(
@@ -58,23 +59,45 @@ export async function findByName(
   dueMs: number,
   deps: FindByNameDeps,
 ): Promise<FoundByName> {
-  const { cluster, claims, clock, domains } = deps;
-  if (!cluster.synced || !claims.settled) {
-    const seen = Promise.all([cluster.firstSeen, claims.firstSettled]);
-    if (!(await inTime(seen, client, dueMs - clock.ticksMs(), clock))) return { refusal: "ClusterUnseen" };
-  }
-  const meaning = readHost(serverName, domains);
-  const first = findNow(serverName, deps);
-  if (!("refusal" in first) || (meaning.is !== "sandbox" && meaning.is !== "service")) return first;
+  const name = storedName(serverName, deps.domains);
+  const findIt = () => findNow(serverName, deps);
+  const isThere = () => !("refusal" in findIt());
+  const { lists } = deps;
+  // Before the claims are known, a sandbox that is closed to the client waits as long as one that does not exist.
+  const isKnown = () => lists.isKnown(name) && (lists.hasClaims || !name || isThere());
+  if (!isKnown() && !(await untilKnown(name, client, deps, { isKnown, dueMs }))) return { refusal: "ClusterUnseen" };
+  const first = findIt();
+  if (!("refusal" in first) || !name) return first;
   // All names that lead nowhere wait so long, so that the time does not tell which of them exist.
-  await untilAppears(meaning, client, deps, () => !("refusal" in findNow(serverName, deps)));
-  return findNow(serverName, deps);
+  await untilAppears(name, client, deps, isThere);
+  return findIt();
 }
 
-/** Whether it resolves within the time, and before the client leaves. */
-async function inTime(event: Promise<unknown>, client: Leaver, limitMs: number, clock: Clock): Promise<boolean> {
-  const over = Promise.withResolvers<false>();
-  using _limit = clock.after(Math.max(0, limitMs), () => over.resolve(false));
-  client.onLeave(() => over.resolve(false));
-  return await Promise.race([event.then(() => true), over.promise]);
+/** Whether it is known what the name leads to before the time is over, and before the client leaves. */
+async function untilKnown(
+  name: StoredName | undefined,
+  client: Leaver,
+  { cluster, lists, clock }: FindByNameDeps,
+  { isKnown, dueMs }: { readonly isKnown: () => boolean; readonly dueMs: number },
+): Promise<boolean> {
+  using listening = new DisposableStack();
+  let changes: Pick<ChangeSignal, "next" | "reset" | "notify"> = new ChangeSignal();
+  let isOver = client.left;
+  const stop = () => {
+    isOver = true;
+    changes.notify();
+  };
+  listening.use(lists.onList(() => changes.notify()));
+  listening.use(clock.after(Math.max(0, dueMs - clock.ticksMs()), stop));
+  client.onLeave(stop);
+  // A first list changes every sandbox in one step: those that wait go on in turns.
+  for (let isListening = false; !isOver && !isKnown(); ) {
+    if (name && cluster.synced && !isListening) {
+      changes = listening.use(cluster.listen(name.namespace, name.name));
+      isListening = true;
+    }
+    await changes.next();
+    changes.reset();
+  }
+  return isKnown();
 }

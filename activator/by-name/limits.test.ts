@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { silentLogger } from "../../lib/log/log.ts";
@@ -10,6 +11,7 @@ import { clientHello } from "../../test/support/builders/client-hello.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { novaHost } from "../../test/support/labs/by-name-lab.ts";
 import { type TcpTalk, talkTo } from "../../test/support/labs/tcp-front-lab.ts";
+import { FirstLists } from "../find/first-lists.ts";
 import { ChangeSignal } from "../sandbox/change-signal.ts";
 import { Sweep } from "../sweep.ts";
 import { ByNameFront, type ByNameFrontParts } from "./by-name-front.ts";
@@ -28,17 +30,17 @@ async function given({
   const refused: string[] = [];
   const never = new Promise<void>(() => {});
   const world = { synced: true };
-  const find = {
-    ...{ clock, lookup: { sandbox, claimed: () => undefined } },
-    domains: { domain: "sandbox.localhost", clusterDomain: "cluster.local", serviceNames: [] },
-    claims: { settled: true, firstSettled: never },
-    cluster: {
-      get synced() {
-        return world.synced;
-      },
-      firstSeen: never,
-      listen: () => Object.assign(new ChangeSignal(), { [Symbol.dispose]() {} }),
+  const cluster = {
+    get synced() {
+      return world.synced;
     },
+    ...{ firstSeen: never, sandbox: () => sandbox() as Stored<Sandbox> | undefined },
+    listen: () => Object.assign(new ChangeSignal(), { [Symbol.dispose]() {} }),
+  };
+  const find = {
+    ...{ clock, cluster, lookup: { sandbox, claimed: () => undefined } },
+    domains: { domain: "sandbox.localhost", clusterDomain: "cluster.local", serviceNames: [] },
+    lists: new FirstLists({ cluster, claims: { settled: true, firstSettled: never } }),
   };
   const parts = {
     ...{ clock, find, hasRoom, log: silentLogger, mayLog: new OncePerMinute(clock), sweep: new Sweep(clock) },

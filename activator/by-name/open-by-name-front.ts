@@ -1,3 +1,4 @@
+import { FirstLists } from "../find/first-lists.ts";
 import type { Domains } from "../find/host-name.ts";
 import { lookupIn } from "../find/sandbox-of.ts";
 import type { Claims } from "../sandbox/claims.ts";
@@ -37,7 +38,7 @@ export async function openByNameFront(
     { ...config, ...address },
     {
       ...{ clock, log, mayLog, sweep, metrics, hasRoom, openGate },
-      find: { cluster, claims, clock, domains: config, lookup },
+      find: { cluster, clock, domains: config, lookup, lists: new FirstLists({ cluster, claims }) },
       serve: (client, to, asPostgres) => serveTcp(client, to, deps, asPostgres ? doorOfPostgres : doorOfTls),
     },
   );

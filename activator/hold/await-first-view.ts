@@ -1,11 +1,11 @@
 import { autoResumeDefaults } from "../../api/rules/defaults.ts";
-import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
 import { heldSlots } from "../connect/held-slots.ts";
 import { holdTimeoutMs } from "../connect/hold-timeout.ts";
 import { ActivatorError } from "../failures/errors-for-clients.ts";
 import type { Routed } from "../find/find.ts";
-import { type Domains, readHost } from "../find/host-name.ts";
+import { FirstLists, storedName } from "../find/first-lists.ts";
+import type { Domains } from "../find/host-name.ts";
 import { statedTimeoutMs } from "../find/routing-headers.ts";
 import type { StoredName } from "../find/sandbox-of.ts";
 import { ClientGone, type Incoming } from "../request.ts";
@@ -29,12 +29,6 @@ interface HeldBy {
   readonly observer: Pick<ConnectObserver, "held">;
 }
 
-/** Undefined: headers or the path name the sandbox, or nothing does. */
-function storedName(host: string, domains: Domains): StoredName | undefined {
-  const meaning = readHost(host, domains);
-  return meaning.is === "sandbox" || meaning.is === "service" ? meaning : undefined;
-}
-
 /**
  * Holds requests before the first lists. The settings of each sandbox decide how long its requests are held, which of them wake it
  * and who may reach it; the port of a Service name is its sandbox's, and a name under the domain may be a claim's. A guess would reject
@@ -42,14 +36,11 @@ function storedName(host: string, domains: Domains): StoredName | undefined {
  */
 export class FirstView {
   readonly #deps: FirstViewDeps;
-  /** One entry per held request. */
-  readonly #rechecks = new Set<() => void>();
+  readonly #lists: FirstLists;
 
   constructor(deps: FirstViewDeps) {
     this.#deps = deps;
-    const recheckAll = () => forEachYielding(this.#rechecks, (recheck) => recheck());
-    void deps.cluster.firstSeen.then(recheckAll);
-    void deps.claims.firstSettled.then(recheckAll);
+    this.#lists = new FirstLists(deps);
   }
 
   /** Whether a request with this host may have to wait for the first lists of sandboxes, Pods and claims. */
@@ -66,15 +57,8 @@ export class FirstView {
    */
   known(request: WaitingRequest, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
     const name = storedName(request.head.host, this.#deps.domains);
-    if (this.#isKnown(name)) return undefined;
+    if (this.#lists.isKnown(name)) return undefined;
     return this.#hold(name, request, { spelt, observer });
-  }
-
-  #isKnown(name: StoredName | undefined): boolean {
-    const { cluster, claims } = this.#deps;
-    if (!cluster.synced) return false;
-    if (!name || name.is === "service" || claims.settled) return true;
-    return cluster.sandbox(name.namespace, name.name) !== undefined;
   }
 
   async #hold(name: StoredName | undefined, request: WaitingRequest, { spelt, observer }: HeldBy): Promise<void> {
@@ -95,18 +79,16 @@ export class FirstView {
       changes.reset();
       if (failure) throw failure;
     };
-    const recheck = () => changes.notify();
+    using _rechecks = this.#lists.onList(() => changes.notify());
     const waiting = { timedOut: () => end(new ActivatorError("ClusterUnseen")), end };
-    this.#rechecks.add(recheck);
     holdDeadlines.begin(waiting, this.#leftMs(request));
     request.onLeave(() => end(new ClientGone("the client left")));
     try {
       // A first list changes every sandbox in one step: those that wait go on in turns, by their rechecks.
       while (!cluster.synced) await next();
-      if (name && !this.#isKnown(name)) changes = listening.use(cluster.listen(name.namespace, name.name));
-      while (!this.#isKnown(name)) await next();
+      if (name && !this.#lists.isKnown(name)) changes = listening.use(cluster.listen(name.namespace, name.name));
+      while (!this.#lists.isKnown(name)) await next();
     } finally {
-      this.#rechecks.delete(recheck);
       holdDeadlines.over(waiting);
       request.onLeave(undefined);
     }
