@@ -156,6 +156,38 @@ describe("a TLS connection that brings bytes without data", () => {
     await eventually(() => socket.resume().destroyed);
   });
 
+  it("is cut within its handshake although the bytes come slowly", async () => {
+    await using server = await openServer();
+    const socket = connect(server.port, "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    socket.write(Buffer.of(22, 3, 1, 0, 4, 1, 1, 0x80, 0)); // a ClientHello of 98,304 bytes
+    const next = Buffer.of(22, 3, 1, 0, 1, 0);
+    for (let sent = 30_000; sent <= 90_000; sent += 30_000) {
+      socket.write(Buffer.concat(Array.from({ length: 5_000 }, () => next)));
+      await eventually(() => server.read().raw === 9 + sent);
+      await server.clock.advance(3_000);
+    }
+    expect(server.counts.cut).toBe(1);
+  });
+
+  it("stays open if they are few each second, as the padding of records is, and is cut if they are more", async () => {
+    await using server = await openServer();
+    server.server.removeAllListeners("keylog");
+    const { socket, sendUpdates } = await openUpdatingClient(server.port);
+    await eventually(() => server.last()?.secured !== undefined);
+    const bring = async (updates: number) => {
+      const { raw } = server.read();
+      sendUpdates(updates);
+      await eventually(() => server.read().raw === raw + updates * 27);
+      await server.clock.advance(100);
+    };
+    for (let step = 0; step < 50; step += 1) await bring(100); // 27,000 bytes a second
+    expect([server.counts.cut, socket.destroyed]).toEqual([0, false]);
+    for (let step = 0; step < 50 && server.counts.cut === 0; step += 1) await bring(200);
+    expect(server.counts.cut).toBe(1);
+    await eventually(() => socket.destroyed);
+  });
+
   it("is cut too if they come in several steps", async () => {
     await using server = await openServer();
     server.server.removeAllListeners("keylog");

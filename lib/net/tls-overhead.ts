@@ -14,6 +14,12 @@ const overheadBytesMax = 65_536;
  */
 const overheadPerByte = 84;
 
+/**
+ * How much of the overhead is forgotten in a second after the handshake. A client of TLS 1.3 may pad each of its records up to 16 KiB,
+ * to hide their lengths (RFC 8446, 5.4): in a long connection with short messages that has no other bound.
+ */
+const forgottenPerSecond = 32_768;
+
 const stepMs = 100;
 /** How many connections are checked in one step; 5,000 take less than 1 ms. The others follow in the next steps. */
 const checkedInStep = 5_000;
@@ -56,7 +62,7 @@ class OverheadWatch {
 
   opened(raw: Socket): void {
     if (raw.destroyed) return;
-    this.#open.set(raw, new WatchedConnection(raw));
+    this.#open.set(raw, new WatchedConnection(raw, this.#clock.ticksMs()));
     raw.once("close", () => this.#closed(raw));
     this.#timer ??= this.#clock.after(stepMs, () => this.#step());
   }
@@ -90,6 +96,7 @@ class OverheadWatch {
   #step(): void {
     this.#timer = this.#clock.after(stepMs, () => this.#step());
     const mayFollow = this.#open.size > checkedInStep;
+    const nowMs = this.#clock.ticksMs();
     let left = Math.min(this.#open.size, checkedInStep);
     for (const [raw, connection] of this.#open) {
       left -= 1;
@@ -97,7 +104,7 @@ class OverheadWatch {
         this.#open.delete(raw);
         this.#open.set(raw, connection);
       }
-      if (connection.isExcessive()) this.#cut(connection);
+      if (connection.isExcessive(nowMs)) this.#cut(connection);
       else connection.closeIfLost();
       if (left === 0) return;
     }
@@ -120,9 +127,12 @@ class WatchedConnection {
   #rawBytes = 0;
   #dataBytes = 0;
   #overhead = 0;
+  /** When its bytes were last counted, in monotonic milliseconds. */
+  #countedMs: number;
 
-  constructor(raw: Socket) {
+  constructor(raw: Socket, nowMs: number) {
     this.raw = raw;
+    this.#countedMs = nowMs;
   }
 
   close(): void {
@@ -135,15 +145,21 @@ class WatchedConnection {
   }
 
   /** Data of earlier steps allows nothing now: else one upload would pay for a flood. */
-  isExcessive(): boolean {
+  isExcessive(nowMs: number): boolean {
     const { bytesRead: rawBytes, destroyed } = this.raw;
     if (rawBytes === this.#rawBytes || destroyed) return false;
     const dataBytes = this.secured?.bytesRead ?? 0;
     const data = dataBytes - this.#dataBytes;
-    const overhead = this.#overhead + rawBytes - this.#rawBytes - data - data * overheadPerByte;
+    const before = Math.max(0, this.#overhead - this.#forgottenBy(nowMs));
+    const overhead = before + rawBytes - this.#rawBytes - data - data * overheadPerByte;
     this.#rawBytes = rawBytes;
     this.#dataBytes = dataBytes;
     this.#overhead = Math.max(0, overhead);
+    this.#countedMs = nowMs;
     return overhead > overheadBytesMax;
+  }
+
+  #forgottenBy(nowMs: number): number {
+    return this.secured ? (forgottenPerSecond * (nowMs - this.#countedMs)) / 1_000 : 0;
   }
 }
