@@ -2,18 +2,11 @@ import type { TraceHeaders } from "../lib/tracing/tracer.ts";
 import type { OpenConnection } from "./activity/open-connections.ts";
 import type { Use } from "./activity/use.ts";
 import type { Upstream } from "./connect/connector.ts";
-import type { BasePath, HiddenCredentials } from "./headers/base-path.ts";
+import type { HiddenCredentials, NamedBy } from "./headers/base-path.ts";
 import type { Started } from "./headers/started-header.ts";
 import type { Incoming } from "./request.ts";
 
-/** How the request named its sandbox: this selects the header rules, see `headers/`. */
-export interface NamedBy {
-  readonly byHost: boolean;
-  /** Set if the path did. */
-  readonly base?: BasePath | undefined;
-}
-
-/** What changes the fields of a response. */
+/** What changes the fields of a response, see `headers/`. */
 export interface ResponseRules extends NamedBy, Started {}
 
 export interface ProxyRequestOptions extends ResponseRules {

@@ -188,10 +188,12 @@ function proxyOptions<I extends Incoming>(
   const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
   const { pathRouting } = deps.find;
   const isBelow = path !== undefined || isBelowPrefix(incoming.head, deps.find);
+  const credentials = pathRouting && hiddenCredentials(pathRouting);
   return {
     subject,
     byHost,
-    hidden: isBelow && pathRouting ? hiddenCredentials(pathRouting) : undefined,
+    hidden: isBelow ? credentials : undefined,
+    shared: byHost || path ? undefined : credentials,
     base: path && pathRouting && basePathOf(path.base, authorityOf(upstream.target), pathRouting),
     consumesAuthorization: deps.authorizer.consumesAuthorization,
     trace: record.trace,

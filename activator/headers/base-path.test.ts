@@ -90,3 +90,20 @@ it("fields change only if the host or the path named the sandbox, and workers on
   expect(field("service-worker-allowed", "/")).toBeUndefined();
   expect(field("x-a", "1")).toBe("1");
 });
+
+it("a sandbox that headers name sets no cookie of the activator, and keeps its own fields", () => {
+  const shared = clientView({ host: "door.example" }, { byHost: false, shared: { sessionCookie: "door" } });
+  const kept = [
+    ["set-cookie", "a=door; Path=/"],
+    ["location", "/login"],
+    ["x-a", "b"],
+  ] as const;
+  const dropped = [
+    ["set-cookie", "door=mine; Path=/s/default/other/8888/"],
+    ["set-cookie", "=door=mine"],
+    ["nel", "{}"],
+  ] as const;
+  if (!shared) throw new Error("no view");
+  expect(kept.map(([name, value]) => fieldFor(shared, name, value))).toEqual(kept.map(([, value]) => value));
+  expect(dropped.map(([name, value]) => fieldFor(shared, name, value))).toEqual([undefined, undefined, undefined]);
+});

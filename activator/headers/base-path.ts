@@ -37,16 +37,27 @@ export function hiddenCredentials({ session }: Pick<PathSettings, "session">): H
 export interface ClientView {
   /** The host of the request, as the client sent it. */
   readonly host: string;
-  /** Undefined: the host named the sandbox. */
+  /** Undefined: the host or headers named the sandbox. */
   readonly base: BasePath | undefined;
+  /** Set if headers did, on a host whose paths name sandboxes. */
+  readonly shared?: HiddenCredentials | undefined;
+}
+
+/** How the request named its sandbox. */
+export interface NamedBy {
+  readonly byHost: boolean;
+  /** Set if the path did. */
+  readonly base?: BasePath | undefined;
+  /** Set if headers did, on a host whose paths name sandboxes. */
+  readonly shared?: HiddenCredentials | undefined;
 }
 
 /** Undefined: headers named the sandbox, so the fields stay as they are. The host belongs to the client or to a gateway. */
 export function clientView(
   { host }: { readonly host: string },
-  { byHost, base }: { readonly byHost: boolean; readonly base?: BasePath | undefined },
+  { byHost, base, shared }: NamedBy,
 ): ClientView | undefined {
-  return byHost || base ? { host, base } : undefined;
+  return byHost || base || shared ? { host, base, shared } : undefined;
 }
 
 /**
@@ -64,7 +75,8 @@ export const changingFields: readonly string[] = ["set-cookie", "location", ...o
 
 /** The value of a field of a response for the client; undefined: the field is dropped. `name` in lower case. */
 export function fieldFor(view: ClientView, name: string, value: string): string | undefined {
-  const { host, base } = view;
+  const { host, base, shared } = view;
+  if (shared) return isOriginWide.has(name) || setsSession(shared, name, value) ? undefined : value;
   switch (name) {
     case "set-cookie": {
       const cookie = cookieFor(host, value);
@@ -76,6 +88,10 @@ export function fieldFor(view: ClientView, name: string, value: string): string 
       return base && isOriginWide.has(name) ? undefined : value;
   }
 }
+
+/** Whether it would replace the activator's own cookie for any of the paths of the host. */
+const setsSession = ({ sessionCookie }: HiddenCredentials, name: string, value: string) =>
+  name === "set-cookie" && sessionCookie !== undefined && sentName(value.split(";", 1)[0] ?? "") === sessionCookie;
 
 /** A URL of the sandbox's own, as its clients see it. Any other stays, and so does one that is below the base already. */
 function locationBelow(base: BasePath, host: string, location: string): string {
@@ -94,8 +110,8 @@ function pathBelow({ text }: BasePath, path: string): string {
 
 /** A cookie for paths of the sandbox alone. Undefined: it has the name of the activator's own cookie. */
 function cookieBelow(base: BasePath, cookie: string): string | undefined {
+  if (setsSession(base, "set-cookie", cookie)) return undefined;
   const [pair = "", ...attributes] = cookie.split(";");
-  if (base.sessionCookie !== undefined && sentName(pair) === base.sessionCookie) return undefined;
   if (!base.rewritesResponses) return cookie;
   const moved = attributes.map((attribute) => {
     const [, before, path] = /^([ \t]*path[ \t]*=[ \t]*)(\/.*)$/i.exec(attribute) ?? [];

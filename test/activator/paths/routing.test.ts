@@ -176,6 +176,16 @@ describe("headers beside a path that names a sandbox", () => {
   });
 });
 
+it.each([
+  { front: "HTTP/1.1", askAs: (target: string) => askHttp1(target, "X-Sandbox-ID: other\r\n") },
+  { front: "HTTP/2", askAs: (target: string) => askHttp2(target, { "x-sandbox-id": "other" }) },
+])("a sandbox that headers name over $front sends no fields for the whole origin of paths", async ({ askAs }) => {
+  const answer = await askAs("/x");
+  expect(seen(answer)).toMatchObject({ sandbox: "other", target: "/x" });
+  expect(originWide.filter((name) => answer.field(name.toLowerCase()).length > 0)).toEqual([]);
+  expect([answer.field("location"), answer.field("set-cookie")]).toEqual([["/login?next=/"], cookies]);
+});
+
 it("on a host that names a sandbox, every path is that sandbox's", async () => {
   using client = await rawConnection(world.activator);
   const host = "other.default.sandbox.localhost";
