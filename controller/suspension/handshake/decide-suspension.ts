@@ -182,13 +182,17 @@ function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
   return why === undefined ? seal(situation, pod, "Inactivity") : { do: "writeRunning", why };
 }
 
+const endRecheckMs = 5_000;
+
 /** A sealed Pod is marked for deletion, for any operatingMode. */
 function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;
   const { podUid, podName } = sealed;
   // Without the seal, a Pod would remain that every activator has fenced.
   if (pod?.uid !== podUid) return podIsFresh ? { do: "unseal", podUid } : { do: "readPod", podName };
-  if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
+  // No event may tell of the end of a Pod that only the seal names.
+  const recheckAfterMs = podIsFresh ? endRecheckMs : undefined;
+  if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs };
   if (situation.hasActivators !== false && isPausedAnew(sandbox, sealed)) return seal(situation, pod, "Person");
   return drain(situation, sealed);
 }

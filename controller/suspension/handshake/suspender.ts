@@ -25,11 +25,11 @@ import {
   type SuspensionStep,
 } from "./decide-suspension.ts";
 import { deletePod } from "./delete-pod.ts";
-import { ownPodOf } from "./own-pod.ts";
+import { asOwnPod, ownPodOf } from "./own-pod.ts";
 import { patchSandbox } from "./patch-sandbox.ts";
 import { renewCausePatch, runningPatch, sealPatch, unsealPatch } from "./patches.ts";
 import { Questions } from "./questions.ts";
-import { readPod } from "./read-pod.ts";
+import { isOfNextStep, type PodRead, readPod } from "./read-pod.ts";
 import { type RejectedSuspensions, rejectedSeal } from "./rejected-suspensions.ts";
 import { SealAges } from "./seal-ages.ts";
 import { writeCapture } from "./write-capture.ts";
@@ -72,18 +72,16 @@ type WriteStep = Extract<
 const captureSeen = ({ memory, memoryRefusal }: Seen, pod: OwnPod | undefined): Capture =>
   pod ? captureOf(memory, pod.uid, memoryRefusal) : { is: "none" };
 
-/** What the pass has found out so far. */
 interface Known {
-  readonly fresh: { readonly pod: OwnPod | undefined } | undefined;
+  readonly fresh: PodRead | undefined;
   readonly round: Round | undefined;
   readonly causeIsFinal: boolean;
 }
 
 type Seen = Pick<Observed, "sandbox" | "pods" | "memoryRefusal" | "memory">;
 
-/** Maximum number of steps in a pass; steps are undone or superseded only a few times. */
+/** Steps are undone or superseded only a few times. */
 const stepsMax = 20;
-const goOnAfterMs = 100;
 
 /** Takes the steps of the handshake one by one, each decided on the current state. */
 export class Suspender implements Disposable {
@@ -119,7 +117,7 @@ export class Suspender implements Disposable {
    * Goes on with the suspension of a sandbox for as long as there is something to do now. `read` returns the sandbox as it
    * is after each step; undefined once it is gone.
    *
-   * @throws the errors of `KubeClient`; the next pass continues from there.
+   * @throws the errors of `KubeClient`, and an error after too many steps; the next pass continues from there.
    */
   async suspend(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     const uid = read()?.sandbox.metadata.uid;
@@ -132,19 +130,20 @@ export class Suspender implements Disposable {
   async #takeSteps(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     let round: Round | undefined;
     let causeIsFinal = false;
-    let fresh: { readonly pod: OwnPod | undefined } | undefined;
+    let lastRead: PodRead | undefined;
     for (let count = 0; count < stepsMax; count += 1) {
       const seen = read();
       if (!seen || !this.#handles(seen)) {
         if (seen) this.#sealAges.forget(seen.sandbox.metadata.uid);
         return { is: "none" };
       }
+      const fresh = lastRead && isOfNextStep(lastRead, seen) ? lastRead : undefined;
       const step = this.#decide(seen, { fresh, round, causeIsFinal });
-      fresh = undefined;
+      lastRead = undefined;
       if (step.do === "nothing") return { is: "none" };
       if (step.do === "reportSuspended") return { is: "complete", generation: seen.sandbox.metadata.generation };
       if (step.do === "wait") return { is: "underWay", recheckAfterMs: step.recheckAfterMs };
-      if (step.do === "readPod") fresh = { pod: await readPod(seen.sandbox, step.podName, this.#options, signal) };
+      if (step.do === "readPod") lastRead = await readPod(seen.sandbox, step.podName, this.#options, signal);
       else if (step.do === "askObserved" || step.do === "askPromises") {
         round = this.#ask(seen, step);
         if (!round) return { is: "asking" };
@@ -153,10 +152,10 @@ export class Suspender implements Disposable {
         // A question that is about the Sandbox as it was before a write is asked once more.
         this.#questions.drop(seen.sandbox.metadata.uid);
         if (step.do === "renewCause") causeIsFinal = !(await this.#renewCause(seen.sandbox, signal));
-        else await this.#write(seen, step, signal);
+        else await this.#write(fresh?.pod ? { ...seen, pods: [...seen.pods, fresh.pod] } : seen, step, signal);
       }
     }
-    return { is: "underWay", recheckAfterMs: goOnAfterMs };
+    throw new Error(`the handshake has not come to rest after ${stepsMax} steps`);
   }
 
   /**
@@ -182,7 +181,7 @@ export class Suspender implements Disposable {
   #decide(seen: Seen, { fresh, round, causeIsFinal }: Known) {
     const { clock, silenceLimitMs, isFenced } = this.#options;
     const now = clock.now();
-    const pod = fresh ? fresh.pod : ownPodOf(seen);
+    const pod = fresh ? fresh.pod && asOwnPod(fresh.pod) : ownPodOf(seen);
     const sealedForMs = this.#sealedForMs(seen.sandbox);
     return decideSuspension({
       sandbox: seen.sandbox,
@@ -245,7 +244,8 @@ export class Suspender implements Disposable {
         const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
         const sealedForMs = this.#sealedForMs(sandbox);
         const askedAtMs = clock.ticksMs();
-        if (!pod || !(await deletePod(pod, this.#options, signal))) return;
+        if (!pod) throw new Error(`the Pod ${step.podName} (uid ${step.podUid}) that is to be deleted is not in view`);
+        if (!(await deletePod(pod, this.#options, signal))) return;
         metrics.completed(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs);
         this.#reportCut(sandbox, step);
       }
