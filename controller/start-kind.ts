@@ -34,6 +34,11 @@ export interface KindOptions {
   readonly isAwaited?: (key: string) => boolean;
   readonly sources: readonly Source[];
   /**
+   * Sources of events about objects of others, for which a key may have waited. One of them may concern all keys of a namespace, so they
+   * bring the retry after a failed pass forward only at the rate of retries. Absent: none.
+   */
+  readonly obstacles?: readonly Source[];
+  /**
    * The objects whose keys are reconciled, whose status this controller writes: all that exist at once, then each that changes. A
    * change of the status alone does not end the delay after a failed pass. Absent: the sources say all.
    */
@@ -108,7 +113,9 @@ export function startKind(options: KindOptions): Running {
   };
   const subscriptions = new DisposableStack();
   for (const source of sources) subscriptions.use(source(enqueue));
-  const { objects } = options;
+  const { objects, obstacles = [] } = options;
+  const enqueueForOther = (key: string) => queue.addForOther(key, () => meter.added(key));
+  for (const source of obstacles) subscriptions.use(source(enqueueForOther));
   for (const object of objects?.store.list() ?? []) enqueue(keyOf(object));
   const onChange = (change: Change<KubeObject>) =>
     isOfStatusAlone(change) ? queue.addUnlessFailed(change.key, () => meter.added(change.key)) : enqueue(change.key);

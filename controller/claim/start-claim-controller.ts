@@ -102,15 +102,17 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       () => followStock(informers.sandboxes, queues),
       see,
       claimsOfSandboxes(informers.sandboxes),
-      claimsOfPools(informers.pools, informers.sandboxClaims, queues),
-      claimsOfTemplates(informers.templates, informers.pools, informers.sandboxClaims),
-      claimsOfPolicies(informers.networkPolicies, informers.pools, informers.sandboxClaims),
       (enqueue) => claims.onForgotten((claim) => enqueue(keyOf(claim))),
       (enqueue) =>
         sandboxes.onForgotten((sandbox) => {
           const claim = claimantOf(sandbox);
           if (claim !== undefined) enqueue(claim);
         }),
+    ],
+    obstacles: [
+      claimsOfPools(informers.pools, informers.sandboxClaims, queues),
+      claimsOfTemplates(informers.templates, informers.pools, informers.sandboxClaims),
+      claimsOfPolicies(informers.networkPolicies, informers.pools, informers.sandboxClaims),
     ],
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,

@@ -117,8 +117,8 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
       (enqueue) => suspender.onAnswered(enqueue),
       ...memoryChanges(options),
-      ...obstacleChanges(options),
     ],
+    obstacles: obstacleChanges(options),
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log: options.log,
@@ -184,9 +184,6 @@ function sourcesOf(
   return [
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
-    namesakeChanges(informers.pods, informers.sandboxes),
-    namesakeChanges(informers.services, informers.sandboxes),
-    claimChanges(informers.claims, informers.sandboxes),
     ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
@@ -198,7 +195,10 @@ function sourcesOf(
 }
 
 /** What a sandbox may have waited for. */
-const obstacleChanges = ({ policyGate, portShortages }: SandboxControllerOptions): readonly Source[] => [
+const obstacleChanges = ({ informers, policyGate, portShortages }: SandboxControllerOptions): readonly Source[] => [
+  namesakeChanges(informers.pods, informers.sandboxes),
+  namesakeChanges(informers.services, informers.sandboxes),
+  claimChanges(informers.claims, informers.sandboxes),
   (enqueue) => portShortages.onChange(enqueue),
   (enqueue) => policyGate?.onChange(enqueue) ?? new DisposableStack(),
 ];

@@ -79,11 +79,13 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
     workers: options.workers,
     objects: informers.pools,
     sources: [
-      keysFrom(informers.templates, (template) => informers.pools.store.by("template", keyOf(template)).map(keyOf)),
-      keysFrom(informers.networkPolicies, poolsOfPolicy),
       memberChanges(informers.sandboxes, expectations),
       (enqueue) => writers.pools.onForgotten((pool) => enqueue(keyOf(pool))),
       (enqueue) => writers.sandboxes.onForgotten((sandbox) => poolKeys(sandbox).forEach(enqueue)),
+    ],
+    obstacles: [
+      keysFrom(informers.templates, (template) => informers.pools.store.by("template", keyOf(template)).map(keyOf)),
+      keysFrom(informers.networkPolicies, poolsOfPolicy),
     ],
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,

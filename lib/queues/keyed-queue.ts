@@ -1,7 +1,9 @@
 import type { Clock, Timer } from "../time/clock.ts";
 import { type Backoff, backoffDelayMs } from "./backoff.ts";
+import { EarlyRetries } from "./early-retries.ts";
 import { FailureCounts } from "./failure-counts.ts";
 import { FairKeys, groupOf } from "./fair-keys.ts";
+import { backoffOf, type RetryCeiling } from "./retry-delays.ts";
 import { WorkerShares } from "./worker-shares.ts";
 
 /** Per-key retry after an error: 5 ms doubling to 1000 s, as in the ecosystem's own controllers. */
@@ -16,17 +18,6 @@ export interface Patience {
 
 const sparePatientPart = 0.25;
 
-/** Selects keys with a shorter maximum retry delay, because a client waits for them. */
-export interface RetryCeiling {
-  /** The maximum delay in milliseconds, before jitter; undefined: that of the backoff. */
-  readonly ceilingMs: (key: string) => number | undefined;
-  /** Failing keys of one group, such as a namespace, do not take the retries of others. */
-  readonly groupOf: (key: string) => string;
-  /** The maximum rate of retries: the delay grows with the number of failing keys of the group. */
-  readonly perSecondAndGroup: number;
-  readonly perSecond: number;
-}
-
 export interface QueueOptions {
   /** Absent: no key has low priority. */
   readonly patience?: Patience | undefined;
@@ -37,9 +28,6 @@ export interface QueueOptions {
   /** The maximum of workers of one namespace; absent: none but its share. */
   readonly workersOfGroup?: number | undefined;
 }
-
-/** Keys that have failed together for long do not return together. */
-const ceilingJitter = 0.5;
 
 // One of this number of keys is a low-priority one, so that none waits for ever.
 const overtakenMax = 16;
@@ -66,12 +54,14 @@ export class KeyedQueue {
   readonly #heldPatient = new Set<string>();
   readonly #again = new Set<string>();
   readonly #againUnlessFailed = new Map<string, () => void>();
+  readonly #againForOther = new Map<string, () => void>();
   /** Keys whose last pass was rejected. */
   readonly #rejected = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   /** Delays that were set before the current pass of their key: a successful pass replaces them. */
   readonly #fromBefore = new Map<string, Delayed>();
   readonly #retries: RetryCeiling | undefined;
+  readonly #early: EarlyRetries | undefined;
   readonly #failures: FailureCounts;
   readonly #idleWorkers: ((key: string | undefined) => void)[] = [];
   readonly #shares: WorkerShares;
@@ -89,6 +79,7 @@ export class KeyedQueue {
     this.#backoff = backoff;
     this.#patience = patience;
     this.#retries = retries;
+    this.#early = retries && new EarlyRetries(retries, clock);
     this.#shares = new WorkerShares(workers, { maxOfGroup: workersOfGroup });
     const patientMax = patience?.heldMax ?? 0;
     const shared = Math.ceil(patientMax * sparePatientPart);
@@ -120,6 +111,21 @@ export class KeyedQueue {
     if (this.#closed) return;
     if (this.#held.has(key)) this.#againUnlessFailed.set(key, onAdded);
     else if (!this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
+  }
+
+  /**
+   * Adds the key for an event about another object, which may be what it has waited for. If its last pass failed, the event brings the
+   * retry forward, but only at the rate of retries. Calls back if the key is added at once.
+   */
+  addForOther(key: string, onAdded: () => void = () => {}): void {
+    if (this.#closed) return;
+    if (this.#held.has(key)) this.#againForOther.set(key, onAdded);
+    else if (!this.#early || !this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
+    else {
+      const leftMs = (this.#delayed.get(key)?.dueMs ?? 0) - this.#clock.ticksMs();
+      const waitMs = this.#early.take(key, leftMs);
+      if (waitMs !== undefined) this.addAfter(key, waitMs);
+    }
   }
 
   #addAndTell(key: string, onAdded: () => void): void {
@@ -172,22 +178,8 @@ export class KeyedQueue {
   addRateLimited(key: string): void {
     if (this.#closed) return;
     const failures = this.#failures.add(key);
-    this.addAfter(key, backoffDelayMs(failures, this.#backoffOf(key, failures)));
-  }
-
-  #backoffOf(key: string, failures: number): Backoff {
-    const ceilingMs = this.#retries?.ceilingMs(key);
-    if (!this.#retries || ceilingMs === undefined) return this.#backoff;
-    const { perSecond, perSecondAndGroup } = this.#retries;
-    // Each group gets retries at its own rate. If these exceed the total rate together, each gets its share of that.
-    const groupMax = Math.ceil((perSecondAndGroup * ceilingMs) / 1_000);
-    const wantedPerSecond = (this.#failures.inAllGroups(groupMax) / ceilingMs) * 1_000;
-    const crowding = Math.max(wantedPerSecond / perSecond, 1);
-    const ownMs = Math.max((this.#failures.inGroupOf(key) / perSecondAndGroup) * 1_000, ceilingMs);
-    const maxMs = ownMs * crowding;
-    const { baseMs } = this.#backoff;
-    if (maxMs > this.#backoff.maxMs || baseMs * 2 ** Math.min(failures - 1, 52) < maxMs) return this.#backoff;
-    return { baseMs, maxMs, jitter: ceilingJitter };
+    const backoff = this.#retries ? backoffOf(key, this.#backoff, this.#failures, this.#retries) : this.#backoff;
+    this.addAfter(key, backoffDelayMs(failures, backoff));
   }
 
   /**
@@ -226,9 +218,12 @@ export class KeyedQueue {
     this.#keepFromBefore(key);
     const onAdded = this.#againUnlessFailed.get(key);
     this.#againUnlessFailed.delete(key);
+    const onAddedForOther = this.#againForOther.get(key);
+    this.#againForOther.delete(key);
     if (this.#again.delete(key)) this.add(key);
     else if (onAdded && !this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
-    else this.#dispatch();
+    else if (onAddedForOther) this.addForOther(key, onAddedForOther);
+    this.#dispatch();
   }
 
   /** Resolves every idle worker with undefined and drops waiting keys. */
@@ -259,6 +254,7 @@ export class KeyedQueue {
       const key = this.#next();
       if (key === undefined) return;
       this.#held.add(key);
+      this.#early?.begun(key);
       this.#shares.hold(groupOf(key));
       const before = this.#delayed.get(key);
       if (before) this.#fromBefore.set(key, before);
