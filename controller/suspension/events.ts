@@ -36,7 +36,7 @@ export const unreachable = (regarding: KubeObject): NewEvent => ({
   type: "Warning",
   reason: "ActivatorUnreachable",
   action,
-  note: "not responding to the controller: no sandbox is suspended for inactivity until it responds, its Pod is gone or not Ready for 5m, or --activator-silence-limit has passed",
+  note: "the activator does not respond to the controller: no sandbox is suspended for inactivity until the activator responds, its Pod is gone or has not been Ready for 5m, or --activator-silence-limit has passed",
 });
 
 /** Regards a Pod. */
@@ -45,14 +45,14 @@ export const notAnActivator = (regarding: KubeObject): NewEvent => ({
   type: "Warning",
   reason: "NotAnActivator",
   action,
-  note: "ignored: it has the labels of an activator, but not the service account in --activator-service-account",
+  note: "the controller ignores this Pod: it has the labels of an activator, but not the service account in --activator-service-account",
 });
 
-/** Regards a sandbox whose Pod was deleted although this number of activators had not answered. */
+/** Regards a sandbox whose Pod was captured or deleted although this number of activators had not answered. */
 export const unaskedCut = (regarding: Sandbox, activators: number): NewEvent => ({
   regarding,
   type: "Warning",
   reason: "SandboxWorkCut",
   action,
-  note: `Pod deleted without a response of ${activators} ${activators === 1 ? "activator" : "activators"}: any connections to the sandbox through ${activators === 1 ? "it" : "them"} were cut`,
+  note: `suspended without a response of ${activators} ${activators === 1 ? "activator" : "activators"}: any connections to the sandbox through ${activators === 1 ? "it" : "them"} are cut`,
 });

@@ -44,7 +44,7 @@ export class SuspensionMetrics {
     });
     this.#unasked = new Counter({
       name: "rouse_suspension_unasked_deletions_total",
-      help: "Pods that were deleted for a suspension while an activator that may have proxied requests to them did not respond.",
+      help: "Pods that were captured or deleted for a suspension while an activator that may have proxied requests to them did not respond.",
       registers,
     });
     this.#wakes = new Counter({

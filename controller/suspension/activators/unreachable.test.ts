@@ -56,7 +56,7 @@ describe("an activator that does not answer", () => {
     state.failure = undefined;
     await rounds.promises(about, signal);
     expect(notes).toEqual([
-      "not responding to the controller: no sandbox is suspended for inactivity until it responds, its Pod is gone or not Ready for 5m, or --activator-silence-limit has passed",
+      "the activator does not respond to the controller: no sandbox is suspended for inactivity until the activator responds, its Pod is gone or has not been Ready for 5m, or --activator-silence-limit has passed",
     ]);
     expect(unreachable).toEqual([1, 0]);
   });

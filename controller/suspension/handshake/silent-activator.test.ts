@@ -92,7 +92,7 @@ describe("a Pod that was sealed before its activator went silent", () => {
     expect(await lab.pod()).toBeDefined();
     await until(async () => (await lab.pod()) === undefined, minuteMs);
     expect(await lab.eventNotes("SandboxWorkCut")).toEqual([
-      "Pod deleted without a response of 1 activator: any connections to the sandbox through it were cut",
+      "suspended without a response of 1 activator: any connections to the sandbox through it are cut",
     ]);
     expect(await controller.metrics()).toContain("rouse_suspension_unasked_deletions_total 1");
   });
