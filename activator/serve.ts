@@ -226,7 +226,8 @@ function refuseLength({ headers }: RequestHead, maxBytes: number): void {
 }
 
 function refuseTimeout({ grpc }: RequestHead): void {
-  if (grpc?.timeoutMs === "malformed") throw new ActivatorError("MalformedRequest", { because: "grpc-timeout" });
+  if (grpc?.timeoutMs === "malformed")
+    throw new ActivatorError("MalformedRequest", { because: "grpc-timeout invalid" });
 }
 
 /** `record`: undefined if it could not be made. */

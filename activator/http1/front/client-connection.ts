@@ -99,7 +99,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     switch (this.#phase) {
       case "reading":
         if (this.#heads.isBetweenHeads) this.#close(false);
-        else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
+        else this.#refuse(new ActivatorError("MalformedRequest", { because: "the head is incomplete" }));
         break;
       case "exchanging":
         if (this.#exchange?.responded) this.#exchange.inputEnded();

@@ -148,7 +148,7 @@ describe("a call of gRPC to a suspended sandbox", () => {
     expect((await stranger.call("Unary", ["one"])).code).toBe(5);
     using client = clientOf(world);
     const malformed = await client.call("Unary", ["one"], headers({ "grpc-timeout": "soon" }));
-    expect([malformed.code, malformed.details]).toEqual([3, "Malformed request: grpc-timeout"]);
+    expect([malformed.code, malformed.details]).toEqual([3, "Malformed request: grpc-timeout invalid"]);
     expect(world.kubelet.made("nova")).toBe(0);
   });
 });
