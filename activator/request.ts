@@ -32,7 +32,7 @@ export interface RequestHead {
   readonly grpc?: GrpcCall | undefined;
   /** Its strings are parts of a text that is too large to be kept for long: copy what outlives the request (`ownText`). */
   readonly isLarge?: boolean;
-  /** The bytes that are kept of it until it is sent to a sandbox; absent: few. */
+  /** The memory that it takes until it is sent to a sandbox; absent: little. */
   readonly bytes?: number;
   /** What is kept of the body; absent: there is none. */
   readonly keptBody?: KeptBody | undefined;

@@ -1,7 +1,7 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { RequestHead } from "../request.ts";
 
-/** Several thousand usual heads, or five hundred of the largest size. */
+/** Several thousand usual heads, or about five hundred of the largest size. */
 const headBytesMax = 32 * 1024 * 1024;
 /** A thousand bodies of HTTP/2 of which the whole first window has arrived. */
 const bodyBytesMax = 64 * 1024 * 1024;

@@ -15,8 +15,12 @@ import type { ClientOrigin } from "../../socket/client-origin.ts";
 import type { RequestHead as WireHead } from "../parse/request-head.ts";
 import { passableProtocols } from "../parse/upgrade-offer.ts";
 
-/** Heads up to this number of bytes are kept whole: they are small beside the rest of a request in progress. */
+/** Heads up to these numbers are kept whole: they are small beside the rest of a request in progress. */
 const smallHeadBytes = 2_048;
+const smallHeadFields = 64;
+
+/** What is kept for each field besides its bytes, as measured: where it is, and a pair of strings for its name and value. */
+const fieldOverheadBytes = 160;
 
 /** What a head of HTTP/1.1 alone does not say. */
 export interface RequestFacts {
@@ -65,11 +69,13 @@ export class ClientRequest implements RequestHead {
   }
 
   get bytes(): number {
-    return this.wire.end - this.wire.start;
+    const { wire } = this;
+    return wire.end - wire.start + wire.fieldCount * fieldOverheadBytes;
   }
 
   get isLarge(): boolean {
-    return this.bytes > smallHeadBytes;
+    const { wire } = this;
+    return wire.end - wire.start > smallHeadBytes || wire.fieldCount > smallHeadFields;
   }
 
   get headers(): readonly HeaderPair[] {
