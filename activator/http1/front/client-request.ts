@@ -110,6 +110,14 @@ export class ClientRequest implements RequestHead {
     wire.drop();
   }
 
+  /**
+   * No other request may follow it on the connection to the sandbox. After an offer to upgrade the protocol there is unknown, and after
+   * NTLM the sandbox takes the next client for this one.
+   */
+  get takesConnection(): boolean {
+    return this.upgrade || this.wire.facts.authenticatesConnection;
+  }
+
   /** The client waits for `100 Continue` before it sends the body. HTTP/1.0 has none (RFC 9110, 10.1.1). */
   get expectsContinue(): boolean {
     return this.wire.facts.hasExpect && this.wire.minorVersion === 1 && this.wire.framing !== "none";

@@ -14,6 +14,12 @@ export const connectionOption = { close: 1, keepAlive: 2, upgrade: 4, other: 8 }
  */
 const connectionBytesMax = 1_024;
 
+/** NTLM, and Negotiate, which may be NTLM inside (RFC 4559, 6), at the beginning of credentials or of a challenge. */
+const connectionScheme = /(?:^|,)[ \t]*(?:ntlm|negotiate)(?![^ \t,])/i;
+
+/** Credentials begin with their scheme. Tokens are long, and each request may have one. */
+const schemeBytesMax = 16;
+
 /**
  * Reads the fields that decide about framing and the connection, as they are parsed. Names are compared by length first, so
  * that other fields cost one switch.
@@ -32,6 +38,8 @@ export class MessageFacts {
   hasTe = false;
   hasTrailer = false;
   hasKeepAlive = false;
+  /** A scheme that authenticates a connection, and with it whatever follows there, is asked for or used. */
+  authenticatesConnection = false;
   /** The length of all Connection values so far. */
   #connectionBytes = 0;
 
@@ -45,6 +53,7 @@ export class MessageFacts {
     this.hasTe = false;
     this.hasTrailer = false;
     this.hasKeepAlive = false;
+    this.authenticatesConnection = false;
     this.#connectionBytes = 0;
   }
 
@@ -58,6 +67,7 @@ export class MessageFacts {
     this.hasTe = other.hasTe;
     this.hasTrailer = other.hasTrailer;
     this.hasKeepAlive = other.hasKeepAlive;
+    this.authenticatesConnection = other.authenticatesConnection;
   }
 
   /** Reads a field. Returns its error, if any. */
@@ -82,6 +92,13 @@ export class MessageFacts {
         if (equalsIgnoringCase(bytes, start, end, "connection")) return this.#noteConnection(section, index);
         if (equalsIgnoringCase(bytes, start, end, "keep-alive")) this.hasKeepAlive = true;
         return undefined;
+      case 13:
+        if (equalsIgnoringCase(bytes, start, end, "authorization")) this.#noteScheme(section, index, schemeBytesMax);
+        return undefined;
+      case 16:
+        if (equalsIgnoringCase(bytes, start, end, "www-authenticate"))
+          this.#noteScheme(section, index, Number.POSITIVE_INFINITY);
+        return undefined;
       case 14:
         return equalsIgnoringCase(bytes, start, end, "content-length") ? this.#noteLength(section, index) : undefined;
       case 17:
@@ -91,6 +108,12 @@ export class MessageFacts {
       default:
         return undefined;
     }
+  }
+
+  #noteScheme(section: FieldSection, index: number, bytesMax: number): void {
+    const start = section.mark(index, 2);
+    const value = section.bytes.toString("latin1", start, Math.min(section.mark(index, 3), start + bytesMax));
+    if (connectionScheme.test(value)) this.authenticatesConnection = true;
   }
 
   #noteHost(index: number): Refusal | undefined {

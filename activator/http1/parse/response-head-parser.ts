@@ -114,6 +114,7 @@ export class ResponseHeadParser extends SectionReader<ResponseHead> {
     if (facts.has(connectionOption.close) || head.framing === "close" || head.framing === "tunnel") {
       head.keepsAlive = false;
     }
+    if (facts.authenticatesConnection) head.keepsAlive = false; // else the next client would be this one
     // Without a body they may still name a coding, and a response to HEAD need not name a length (RFC 9112 6.1, RFC 9110 8.6).
     // A server that sends a body anyway must not be able to answer the next request with it.
     const isUnsure = facts.isChunked || (this.#answers.isHead && facts.contentLength < 0 && !head.isInterim);

@@ -259,9 +259,8 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     else this.#exchange.finish(relay?.last ?? true);
   }
 
-  /** After an offer to upgrade the protocol is unknown. */
   #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
-    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.takesConnection;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {

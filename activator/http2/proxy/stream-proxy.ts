@@ -261,7 +261,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
 
   /** After an offer to upgrade the protocol is unknown. */
   #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
-    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.takesConnection;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
