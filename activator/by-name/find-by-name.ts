@@ -91,7 +91,8 @@ async function untilKnown(
   listening.use(clock.after(Math.max(0, dueMs - clock.ticksMs()), stop));
   client.onLeave(stop);
   // A first list changes every sandbox in one step: those that wait go on in turns.
-  for (let isListening = false; !isOver && !isKnown(); ) {
+  let known = isKnown();
+  for (let isListening = false; !known && !isOver; known = isKnown()) {
     if (name && cluster.synced && !isListening) {
       changes = listening.use(cluster.listen(name.namespace, name.name));
       isListening = true;
@@ -99,5 +100,5 @@ async function untilKnown(
     await changes.next();
     changes.reset();
   }
-  return isKnown();
+  return known;
 }
