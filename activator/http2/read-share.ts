@@ -1,5 +1,6 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { turn } from "./turn.ts";
+import { turnFrames } from "./turn-frames.ts";
 
 /** After so many frames of one connection in one turn of the event loop, it is read no further in that turn. */
 const framesInOneTurn = 256;
@@ -121,6 +122,11 @@ export class ReadShare {
     this.#readAtCheck = socket.bytesRead;
   }
 
+  /** Node's session reads the socket from now on. */
+  begin(): void {
+    turnFrames.opened(this);
+  }
+
   /** How many frames it brought in its last turn. */
   get frames(): number {
     return this.#frames;
@@ -171,8 +177,17 @@ export class ReadShare {
     if (handle?.writeQueueSize === 0) handle.readStart();
   }
 
+  /** All connections have used up this turn. Node itself has stopped reading if a write waits. */
+  pause(): void {
+    const handle = this.#isStopped ? undefined : readHandle(this.#socket);
+    if (!handle || handle.writeQueueSize > 0) return;
+    this.#renew();
+    this.#rest();
+  }
+
   /** The connection is closed. */
   close(): void {
+    turnFrames.closed(this);
     rested.remove(this);
   }
 
@@ -181,6 +196,7 @@ export class ReadShare {
     this.#frames += frames;
     this.#bytes += bytes;
     this.#reported += frameBytesMin * frames + bytes;
+    turnFrames.add(frames);
     if (this.#isOver || (this.#frames < framesInOneTurn && this.#bytes < bytesInOneTurn)) return;
     this.#rest();
   }

@@ -15,6 +15,7 @@ import {
   uint32,
 } from "../../../test/support/http2-frames.ts";
 import { openBackend, openProxyPath, openStrictBackend, type ProxyPath } from "../../../test/support/proxy-path.ts";
+import { streamsPerConnection } from "./session-options.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const megabyte = 1_048_576;
@@ -142,8 +143,42 @@ describe("a client of HTTP/2", () => {
     {
       using client = await openFrameClient(proxyPath.port);
       const refused = () => client.frames.filter((seen) => seen.type === frame.reset && codeOf(seen) === 7).length;
-      for (let at = 0; at < 1_050; at += 1) client.send(headersOf(2 * at + 1, getFields()));
-      await eventually(() => refused() === 50 && proxyPath.http2.active === 1_000);
+      for (let at = 0; at < streamsPerConnection + 50; at += 1) client.send(headersOf(2 * at + 1, getFields()));
+      await eventually(() => refused() === 50 && proxyPath.http2.active === streamsPerConnection);
+    }
+    await proxyPath.empty();
+  });
+
+  it("is refused streams while those that wait for their turn have too much memory, and others are not", async () => {
+    await using backend = await openStrictBackend(ok);
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      await using opened = new AsyncDisposableStack();
+      const clients = await Promise.all([1, 2, 3, 4, 5].map(() => openFrameClient(proxyPath.port)));
+      for (const client of clients) opened.use(client);
+      // One field of 4,000 bytes enters the table; each byte behind it names that field again.
+      const fields = headersOf(1, getFields()).subarray(9);
+      const large = Buffer.concat([
+        Buffer.from([0x40, 1]),
+        Buffer.from("x"),
+        numberOf(4_000, 7),
+        Buffer.alloc(4_000, 97),
+      ]);
+      const heads = Array.from({ length: 120 }, (_, at) => {
+        const block = Buffer.concat([fields, at === 0 ? large : Buffer.alloc(0), Buffer.alloc(30, 0xbe)]);
+        return frameOf({ type: frame.headers, flags: flag.endHeaders | flag.endStream, stream: 2 * at + 1 }, block);
+      });
+      for (const client of clients) client.send(...heads);
+      const seen = () => clients.flatMap(({ frames }) => frames);
+      await othersAreServed(proxyPath);
+      await eventually(
+        () => seen().filter((at) => at.type === frame.headers || at.type === frame.reset).length === 600,
+      );
+      const codes = seen()
+        .filter((at) => at.type === frame.reset)
+        .map(codeOf);
+      expect(codes.length).toBeGreaterThan(20);
+      expect(new Set(codes)).toEqual(new Set([7]));
     }
     await proxyPath.empty();
   });

@@ -12,12 +12,12 @@ import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { ControlFrames } from "../control-frames.ts";
 import { hasGivenUp } from "../given-up.ts";
-import { HandedToNode } from "../handed-to-node.ts";
 import { detachStream } from "../node-internals/detach-stream.ts";
 import { dropOrigin, freeLast, nativeHandle } from "../node-internals/native-handles.ts";
 import { StreamTables } from "../node-internals/stream-tables.ts";
 import { type Offence, offenceOf } from "../offences.ts";
 import { ReadShare } from "../read-share.ts";
+import { beginInTurn } from "./begin-in-turn.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields, textLength } from "./field-lines.ts";
 import { refuseStream } from "./refuse-stream.ts";
@@ -72,7 +72,8 @@ export class ClientSession implements Watched {
   /** Monotonic milliseconds at which the connection is closed while no stream is open. */
   #dueMs: number;
 
-  constructor({ socket, early, dueMs, origin }: YieldedConnection, host: SessionHost) {
+  constructor(connection: YieldedConnection, host: SessionHost) {
+    const { socket, dueMs, origin } = connection;
     this.#socket = socket;
     this.#share = new ReadShare(socket);
     this.#turns = new StreamTurns((arrived) => this.#open(arrived), this.#share);
@@ -83,29 +84,16 @@ export class ClientSession implements Watched {
       "close",
       guarded("http-front", () => this.#closed()),
     );
-    if ("reader" in socket) this.#takeOver(socket, early ?? Buffer.alloc(0));
-    else {
+    if (!("reader" in socket)) {
       this.#descriptor = holdDescriptor();
       socket.on("error", () => {}); // "close" follows
-      this.#begin(socket);
     }
+    beginInTurn(connection, this, host.heads);
   }
 
-  /** Begins after the read that is in progress: its end pauses the socket. */
-  #takeOver(socket: WireSocket, early: Buffer): void {
-    const reader = new HandedToNode(() => this.#clientEnded());
-    socket.reader = reader;
-    const begin = () => {
-      if (socket.destroyed) return;
-      const unread = socket.unread(early);
-      reader.wantsMore = true;
-      this.#begin(unread);
-    };
-    queueMicrotask(() => runGuarded("http-front", begin, () => this.cut()));
-  }
-
-  #begin(socket: Socket): void {
+  begin(socket: Socket): void {
     const session = performServerHandshake(socket, this.#host.sessionOptions);
+    this.#share.begin();
     this.#session = session;
     this.#native = nativeHandle(session);
     this.#tables = new StreamTables(session);
@@ -144,9 +132,10 @@ export class ClientSession implements Watched {
     this.#share.head(bytes);
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     dropOrigin(stream);
-    this.#streams.add(stream);
     this.#tables?.streamAdded();
+    if (!this.#turns.hasRoom(bytes)) return this.#refuse(stream);
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    this.#streams.add(stream);
     const body = new StreamBody(stream, isEnded, this.#reported);
     const [session, native] = [this.#native, nativeHandle(stream)];
     const closed = () => {
@@ -159,10 +148,16 @@ export class ClientSession implements Watched {
     this.#turns.add({ stream, fields, isEnded, body }, bytes);
   }
 
+  /** The client may send it again on any connection: nothing of it was served. */
+  #refuse(stream: ServerHttp2Stream): void {
+    this.#host.streamRefused();
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  }
+
   #open({ stream, fields, isEnded, body }: ArrivedStream): void {
     const begin = () => {
       if (stream.closed || stream.destroyed) return;
-      if (!this.#host.hasStreamRoom()) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      if (!this.#host.hasStreamRoom()) return this.#refuse(stream);
       if (this.#host.draining) this.announceEnd();
       const exchange = this.#exchangeOf({ stream, fields, isEnded, body });
       if (exchange?.answerable) exchange.serve();
@@ -244,7 +239,7 @@ export class ClientSession implements Watched {
   }
 
   /** HTTP/2 has no half-closed connections: its client is gone. */
-  #clientEnded(): void {
+  clientEnded(): void {
     this.#session?.destroy();
     this.#socket.destroy();
   }

@@ -140,9 +140,11 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   hasStreamRoom(): boolean {
     const hasRoom = this.#parts.hasRoom?.(this.active) ?? true;
-    const has = hasRoom && this.active < this.#options.maxConnections;
-    if (!has) this.#parts.events.streamRefused();
-    return has;
+    return hasRoom && this.active < this.#options.maxConnections;
+  }
+
+  streamRefused(): void {
+    this.#parts.events.streamRefused();
   }
 
   began(exchange: StreamExchange): void {

@@ -1,8 +1,11 @@
 import { constants, type ServerOptions } from "node:http2";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 
-/** The maximum number of concurrent streams of one connection. */
-const streamsPerConnection = 1_000;
+/**
+ * The maximum number of concurrent streams of one connection. A client with more opens further connections. nginx has 128 too; HAProxy,
+ * h2o and Envoy's advice for its edge have 100, the fewest that RFC 9113 recommends (6.5.2).
+ */
+export const streamsPerConnection = 128;
 
 /**
  * The initial window of a stream, in bytes: how much of its body a client may send before the sandbox takes it, and the maximum of

@@ -59,6 +59,47 @@ describe("streams of many connections", () => {
   });
 });
 
+describe("the memory of streams that wait for their turn", () => {
+  const large = 131_072;
+
+  /** Adds streams to new connections until one of them has no room for even one. */
+  async function fill() {
+    await turn();
+    const counts: number[] = [];
+    const all: StreamTurns<number>[] = [];
+    let begun = 0;
+    const count = () => {
+      begun += 1;
+    };
+    for (let added = -1; added !== 0; counts.push(added)) {
+      const turns = new StreamTurns<number>(count, noReads);
+      all.push(turns);
+      for (added = 0; turns.hasRoom(large); added += 1) turns.add(added, large);
+    }
+    const sum = counts.reduce((before, count) => before + count, 0);
+    const empty = async () => {
+      while (begun < sum) await turn();
+    };
+    return { counts, all, empty };
+  }
+
+  it("is shared: a connection gets more only while it uses less than is left", async () => {
+    const { counts, all, empty } = await fill();
+    // A half of 64 MiB, then a half of what is left, and so on. The first stream of all began at once.
+    expect(counts.slice(0, 3)).toEqual([247, 123, 62]);
+    expect(all[0]?.hasRoom(1)).toBe(false);
+    await empty();
+    expect(all[0]?.hasRoom(large)).toBe(true);
+  });
+
+  it("is not asked for the only small head of a connection", async () => {
+    const { all, empty } = await fill();
+    const last = all.at(-1);
+    expect([last?.hasRoom(large), last?.hasRoom(2_048)]).toEqual([false, true]);
+    await empty();
+  });
+});
+
 describe("streams that one read brings", () => {
   it("begin in order, sixteen in each turn of the event loop", async () => {
     const begun: number[] = [];
@@ -72,14 +113,14 @@ describe("streams that one read brings", () => {
     expect(begun).toHaveLength(41);
   });
 
-  it("begin in shares also when a client sends hundreds at once, and all of them are served", async () => {
+  it("begin in shares also when a client sends a hundred at once, and all of them are served", async () => {
     await using backend = await openBackend(() => {});
     await using proxyPath = await openProxyPath(backend.port);
     {
       using client = await openFrameClient(proxyPath.port);
-      client.send(...Array.from({ length: 500 }, (_, at) => headersOf(2 * at + 1, getFields())));
+      client.send(...Array.from({ length: 120 }, (_, at) => headersOf(2 * at + 1, getFields())));
       let [before, most] = [0, 0];
-      while (before < 500) {
+      while (before < 120) {
         await turn();
         most = Math.max(most, proxyPath.http2.active - before);
         before = proxyPath.http2.active;

@@ -7,6 +7,13 @@ const streamsOfAll = 32;
 /** No further stream begins in a turn once the heads of its streams have so many bytes together, decoded. */
 const headBytesOfAll = 131_072;
 
+/** The maximum memory of streams that wait for their turn, of all connections together, in bytes: 13,000 streams with small heads. */
+const waitingBytesMax = 67_108_864;
+/** Approximately what Node keeps of one such stream besides its head, in bytes. */
+const streamBytes = 5_120;
+/** A head of at most so many bytes may always wait if it is the only one of its connection. */
+const smallHeadBytes = 2_048;
+
 /** One connection whose streams wait. */
 interface Waiting {
   /** Whether one more of its streams may begin in this turn. */
@@ -17,6 +24,8 @@ interface Waiting {
 
 /** What all connections may begin in one turn of the event loop. Connections whose streams wait take turns, stream by stream. */
 class Rounds {
+  /** The memory of the streams that wait, in bytes. */
+  waitingBytes = 0;
   #waiting = new Set<Waiting>();
   #turn = -1;
   #streams = 0;
@@ -90,11 +99,14 @@ interface Reads {
 /**
  * Gives one connection a share of each turn of the event loop, and of what all connections may begin in it. Streams beyond it begin in the
  * next turns, in order. While one waits, the connection brings no more.
+ *
+ * A stream that waits is already an object of Node with its head. So the memory of all that wait has a limit.
  */
 export class StreamTurns<S> implements Waiting {
   readonly #begin: (stream: S) => void;
   readonly #reads: Reads;
   #waiting: ArrivedStream<S>[] = [];
+  #waitingBytes = 0;
   #turn = -1;
   #begun = 0;
 
@@ -104,11 +116,21 @@ export class StreamTurns<S> implements Waiting {
     this.#reads = reads;
   }
 
+  /**
+   * Whether one more stream may be added, whose head has so many bytes. The streams of a connection get more memory only while they use
+   * less than is left.
+   */
+  hasRoom(bytes: number): boolean {
+    if (this.#waiting.length === 0 && bytes <= smallHeadBytes) return true;
+    return this.#waitingBytes + streamBytes + bytes <= waitingBytesMax - rounds.waitingBytes;
+  }
+
   /** `bytes`: of its head, decoded. */
   add(stream: S, bytes: number): void {
     if (this.#waiting.length === 0 && this.hasShare && rounds.hasRoom) return this.#start({ stream, bytes });
     if (this.#waiting.length === 0) this.#reads.hold();
     this.#waiting.push({ stream, bytes });
+    this.#count(streamBytes + bytes);
     rounds.wait(this);
   }
 
@@ -119,9 +141,17 @@ export class StreamTurns<S> implements Waiting {
   beginFirst(): boolean {
     const first = this.#waiting.shift();
     const isLast = this.#waiting.length === 0;
-    if (first) this.#start(first);
+    if (first) {
+      this.#count(-streamBytes - first.bytes);
+      this.#start(first);
+    }
     if (isLast) this.#reads.release();
     return !isLast;
+  }
+
+  #count(bytes: number): void {
+    this.#waitingBytes += bytes;
+    rounds.waitingBytes += bytes;
   }
 
   #start({ stream, bytes }: ArrivedStream<S>): void {

@@ -20,7 +20,7 @@ import { openProxyPath, openStrictBackend, type ProxyPathOptions } from "../../.
 
 type Fields = readonly (readonly [string, string])[];
 
-const streams = 100;
+const streams = 60;
 /** A client that takes no byte of a response's body. */
 const noWindow = settingsOf([4, 0]);
 const indexed = Buffer.from([0xbe]);

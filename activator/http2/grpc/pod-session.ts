@@ -94,6 +94,7 @@ export class PodSession implements Watched {
     this.#session = connect("http://sandbox", { ...podSessionOptions, createConnection: () => unread });
     const read = () => {
       reader.wantsMore = true;
+      this.#share.begin();
       socket.readOn(); // not before Node takes what is read
     };
     this.#session.once(
