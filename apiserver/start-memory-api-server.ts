@@ -40,6 +40,8 @@ export interface MemoryApiOptions {
   readonly podLogs?: PodLogSource;
   /** Default: 3 MiB, which is etcd's limit with some room. */
   readonly maxBodyBytes?: number;
+  /** What clients may not have read of their answers, in all. Default: 256 MiB, and less with a small heap. */
+  readonly maxUnsentBytes?: number;
   /** What all objects may weigh: their bytes in JSON, and 100 for each value. Default: what fits into the heap. */
   readonly quotaBytes?: number | undefined;
 }
@@ -60,7 +62,6 @@ const httpLimits: ServerOptions = {
 };
 // All clients are on this machine, at one address.
 const connectionsMax = { max: 5_000, perPeerMax: 5_000, answerTakenWithinMs: 60_000 };
-/** What clients have not read of their answers, in all. A small heap has less. */
 const unsentAnswersMax = 256 * 1024 * 1024;
 
 /**
@@ -79,13 +80,13 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   const connections = limitConnections(server, { ...connectionsMax, clock });
   const { port } = await listen(server, { host, port: options.port });
 
-  const unsent = new UnsentAnswers(Math.min(unsentAnswersMax, quotaForHeap()));
+  const unsent = new UnsentAnswers(options.maxUnsentBytes ?? Math.min(unsentAnswersMax, quotaForHeap()));
   const bodies = new UnfinishedBodies(options.maxBodyBytes ?? defaultBodyBytesMax);
   const services: Services = {
     access: { port, token },
     kinds,
     documents: new ServerDocuments(options.kinds),
-    resources: new ResourceRequests({ ...objects, clock, bodies }),
+    resources: new ResourceRequests({ ...objects, clock, bodies, unsent }),
     logs: new PodLogs({ storage: objects.storage, clock, source: options.podLogs }),
   };
   server.on(
@@ -119,14 +120,25 @@ async function serve(
   try {
     const { method = "GET", url = "/" } = request;
     const answer = await handle({ ...exchange, ...readTarget(url), method }, services);
-    if (answer !== streaming) send(exchange, answer, unsent);
+    // Changes have asked for room before they were stored.
+    if (answer !== streaming) send(exchange, answer, { unsent, isStored: method !== "GET" });
   } catch (error) {
     // A client that disconnected during its body needs no response.
     if (response.destroyed) return;
     const rejection = rejectionFor(error);
     if (!rejection) log.error({ err: error, method: request.method }, "could not answer a request");
     if (response.headersSent) return void response.destroy();
-    send(exchange, refusalAnswer(rejection ?? internalError("see the log of the API server")), unsent);
+    refuse(exchange, rejection ?? internalError("see the log of the API server"), unsent);
+  }
+}
+
+/** Without room for a rejection that lists a thousand faults, its client is told to try again. */
+function refuse(exchange: Parameters<typeof send>[0], rejection: StatusError, unsent: UnsentAnswers): void {
+  try {
+    send(exchange, refusalAnswer(rejection), { unsent, isStored: false });
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    send(exchange, refusalAnswer(error), { unsent, isStored: false });
   }
 }
 

@@ -63,13 +63,18 @@ export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError):
   return jsonAnswer(code, JSON.stringify(status), headers);
 }
 
-/** @throws StatusError 429 when the answers that clients have not taken are too large. */
+/**
+ * Sends an answer. If it is not the answer to a change that is stored, it needs room among those that clients have not taken.
+ *
+ * @throws StatusError 429 without room.
+ */
 export function send(
   { request, response }: Pick<Exchange, "request" | "response">,
   answer: Answer,
-  unsent: UnsentAnswers,
+  { unsent, isStored }: { readonly unsent: UnsentAnswers; readonly isStored: boolean },
 ): void {
   const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
+  if (!isStored) unsent.refuseWithoutRoom(bytes.length);
   unsent.add(response, bytes.length);
   // The rest of a body must not be parsed as the next request.
   dropRest(request);

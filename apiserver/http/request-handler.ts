@@ -51,6 +51,8 @@ async function handleResource(
   const { method, response } = exchange;
   if (kind.deprecationWarning) warn(response, [kind.deprecationWarning]);
   if (!kind.type.namespaced && namespace !== undefined) throw noSuchResource();
+  // Before anything is changed: a client must not get 406 for a change that is stored.
+  if (part !== "log") readAccept(exchange.request.headers.accept);
   if (name === undefined) {
     const asked = { ...exchange, kind, namespace, subresource: undefined };
     // An object of a namespaced kind can only be created in a namespace.

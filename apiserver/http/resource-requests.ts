@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { storedResource } from "../kind-registry.ts";
 import { scaleOf, withScale } from "../kinds/scale.ts";
 import type { Deleted, ObjectDeletion } from "../objects/object-deletion.ts";
-import type { ObjectWrites, Update, Written } from "../objects/object-writes.ts";
+import type { ObjectWrites, Update, WriteMode, Written } from "../objects/object-writes.ts";
 import { viewOf } from "../objects/views.ts";
 import { patcherFor } from "../patch/patch-types.ts";
 import type { ServedKind } from "../served-kind.ts";
@@ -28,6 +28,7 @@ import {
 import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
 import { tableEncoding, tableJson } from "./table-answers.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
+import type { UnsentAnswers } from "./unsent-answers.ts";
 
 /** A request for a served kind: the collection, one object, or a subresource of it. */
 export interface ResourceRequest extends Exchange {
@@ -47,6 +48,7 @@ export interface ResourceRequestsOptions {
   readonly deletion: ObjectDeletion;
   readonly watches: Watches;
   readonly bodies: UnfinishedBodies;
+  readonly unsent: UnsentAnswers;
 }
 
 // kube-apiserver allows no unconditional updates of these kinds.
@@ -63,14 +65,16 @@ export class ResourceRequests {
   readonly #deletion: ObjectDeletion;
   readonly #watches: Watches;
   readonly #bodies: UnfinishedBodies;
+  readonly #unsent: UnsentAnswers;
 
-  constructor({ storage, clock, writes, deletion, watches, bodies }: ResourceRequestsOptions) {
+  constructor({ storage, clock, writes, deletion, watches, bodies, unsent }: ResourceRequestsOptions) {
     this.#storage = storage;
     this.#clock = clock;
     this.#writes = writes;
     this.#deletion = deletion;
     this.#watches = watches;
     this.#bodies = bodies;
+    this.#unsent = unsent;
   }
 
   get(asked: NamedRequest): Answer {
@@ -103,7 +107,7 @@ export class ResourceRequests {
   async create(asked: ResourceRequest): Promise<Answer> {
     const { kind, namespace, query, request } = asked;
     const body = objectOf(await readValue(request, this.#bodies), kind, namespace);
-    return this.#written(201, asked, this.#writes.create(kind, namespace, body, readWriteMode(query)));
+    return this.#written(201, asked, this.#writes.create(kind, namespace, body, this.#mode(query)));
   }
 
   async replace(asked: NamedRequest): Promise<Answer> {
@@ -149,18 +153,22 @@ export class ResourceRequests {
   async delete(asked: NamedRequest): Promise<Answer> {
     const { kind, namespace, name, query, request } = asked;
     const options = readDeletion(await readValue(request, this.#bodies), query);
-    const { gone, entry } = this.#deletion.delete(kind, namespace, name, options);
+    const saysOnlyName = (isGone: boolean) => isGone && !returnsDeleted(kind);
+    const beforeStored = (current: Deleted) => {
+      if (!saysOnlyName(current.gone)) this.#unsent.refuseWithoutRoom(Buffer.byteLength(current.entry.json));
+    };
+    const { gone, entry } = this.#deletion.delete(kind, namespace, name, { ...options, beforeStored });
     const shown = { gone, entry: viewOf(kind, entry) };
-    return gone && !returnsDeleted(kind)
-      ? jsonAnswer(200, deletionJson(kind, shown))
-      : this.#answer(200, asked, shown.entry);
+    return saysOnlyName(gone) ? jsonAnswer(200, deletionJson(kind, shown)) : this.#answer(200, asked, shown.entry);
   }
 
   async deleteCollection(asked: ResourceRequest): Promise<Answer> {
     const { kind, query, request } = asked;
     checkListOptions(query);
     const options = readDeletion(await readValue(request, this.#bodies), query);
-    const deleted = this.#select(asked).map(({ object: { metadata } }) =>
+    const selected = this.#select(asked);
+    this.#unsent.refuseWithoutRoom(selected.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0));
+    const deleted = selected.map(({ object: { metadata } }) =>
       viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
     );
     return jsonAnswer(200, listJson(kind, deleted, String(this.#storage.version)));
@@ -193,7 +201,12 @@ export class ResourceRequests {
   #update(asked: NamedRequest, versionRequired: boolean, change: Update["change"]): Answer {
     const { kind, namespace, name, subresource, query } = asked;
     const update: Update = { subresource, versionRequired, change };
-    return this.#written(200, asked, this.#writes.update(kind, { namespace, name }, update, readWriteMode(query)));
+    return this.#written(200, asked, this.#writes.update(kind, { namespace, name }, update, this.#mode(query)));
+  }
+
+  /** The answer to a write has its object, and there must be room for it before the object is stored. */
+  #mode(query: URLSearchParams): WriteMode {
+    return { ...readWriteMode(query), beforeStored: (bytes) => this.#unsent.refuseWithoutRoom(bytes) };
   }
 
   #written(code: number, asked: ResourceRequest, { entry, warnings }: Written): Answer {

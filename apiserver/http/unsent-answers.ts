@@ -19,17 +19,18 @@ export class UnsentAnswers {
   }
 
   /**
-   * Counts an answer until its response has been taken or its connection has gone.
+   * Asked before a change: its answer cannot be refused once the change is stored.
    *
-   * @throws StatusError 429 when all of them are too large.
+   * @throws StatusError 429 when there is no room for an answer of so many bytes.
    */
+  refuseWithoutRoom(bytes: number): void {
+    if (bytes <= freeBytes || this.#bytes === 0 || this.#bytes + bytes <= this.#bytesMax) return;
+    throw tooManyRequests("clients have not read the answers to their requests, which take too much memory; try again");
+  }
+
+  /** Counts an answer until its response has been taken or its connection has gone. */
   add(response: ServerResponse, bytes: number): void {
     if (bytes <= freeBytes) return;
-    if (this.#bytes > 0 && this.#bytes + bytes > this.#bytesMax) {
-      throw tooManyRequests(
-        "clients have not read the answers to their requests, which take too much memory; try again",
-      );
-    }
     this.#bytes += bytes;
     response.once("close", () => {
       this.#bytes -= bytes;

@@ -20,6 +20,8 @@ export interface DeletionRequest {
   readonly propagationPolicy?: PropagationPolicy | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly dryRun: boolean;
+  /** Called before the change is stored. What it throws rejects the deletion. */
+  readonly beforeStored?: (current: Deleted) => void;
 }
 
 export interface Deleted {
@@ -56,7 +58,9 @@ export class ObjectDeletion {
     const graceSeconds = kind.graceSeconds?.(current.object, request.gracePeriodSeconds) ?? 0;
     const finalizers = finalizersFor(current.object, request.propagationPolicy);
     const wanted = withFinalizers(current.object, finalizers);
-    if (graceSeconds === 0 && finalizers.length === 0 && !isNamespace) {
+    const gone = graceSeconds === 0 && finalizers.length === 0 && !isNamespace;
+    request.beforeStored?.({ entry: current, gone });
+    if (gone) {
       return { entry: this.#remove(kind, current, wanted, request.dryRun), gone: true };
     }
     const marked = this.#marked(kind, wanted, graceSeconds);

@@ -19,6 +19,8 @@ export interface WriteMode {
   readonly dryRun: boolean;
   /** The handling of unknown fields. */
   readonly fieldValidation: "Strict" | "Warn" | "Ignore";
+  /** Called before the object is stored, with the bytes of its JSON. What it throws rejects the write. */
+  readonly beforeStored?: (bytes: number) => void;
 }
 
 export interface Written {
@@ -61,9 +63,11 @@ export class ObjectWrites {
     const { object, warnings } = this.#admit(kind, { asked: named, old: undefined, subresource: undefined }, mode);
     const resource = storedResource(kind);
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
-    if (mode.dryRun) return { entry: unstored(object), warnings };
     const spelled = intoStore(kind, object);
-    this.#refuseTooLarge(spelled, undefined);
+    const json = JSON.stringify(spelled);
+    mode.beforeStored?.(Buffer.byteLength(json));
+    if (mode.dryRun) return { entry: unstored(object), warnings };
+    this.#refuseTooLarge(json, undefined);
     return { entry: viewOf(kind, this.#storage.put(resource, spelled)), warnings };
   }
 
@@ -85,15 +89,16 @@ export class ObjectWrites {
     const { object: admitted, warnings } = this.#admit(kind, asAsked, mode);
     const next = withGeneration(kind, current.object, admitted);
     const spelled = intoStore(kind, next);
+    const json = JSON.stringify(spelled);
+    mode.beforeStored?.(Buffer.byteLength(json));
     if (sameJson(spelled, stored.object)) return { entry: current, warnings };
     if (mode.dryRun) return { entry: unstored(next), warnings };
-    this.#refuseTooLarge(spelled, stored);
+    this.#refuseTooLarge(json, stored);
     return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
   }
 
   /** An object that an earlier version has stored can still be made smaller, and lose its finalizers. */
-  #refuseTooLarge(object: KubeObject, previous: StoredEntry | undefined): void {
-    const json = JSON.stringify(object);
+  #refuseTooLarge(json: string, previous: StoredEntry | undefined): void {
     const objectBytes = Buffer.byteLength(json);
     if (objectBytes > objectBytesMax && !(previous && objectBytes <= Buffer.byteLength(previous.json))) {
       throw unexpected("etcdserver: request is too large");
