@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import { textBytesMax } from "./outgoing.ts";
 import { commonBuffer, writeAheadBytes } from "./wire-socket.ts";
 
@@ -7,29 +8,42 @@ const ownBytes = 131_072;
 /** After this many small reads in a row, the buffer is returned. */
 const smallReadsMax = 16;
 
-/** Limits the number of sockets with a read buffer of their own; the others copy what they read. */
+/** The share of the buffers of which an owner gets one only while it has fewer than are left. */
+const sharedPart = 0.25;
+
+/**
+ * Limits the number of sockets with a read buffer of their own; the others copy what they read. A buffer is lent for as long as
+ * a slow client takes what is in it, so the sandboxes of one namespace leave others some.
+ */
 export class BufferLoans {
   readonly #max: number;
+  readonly #shared: number;
+  readonly #ofOwner = new KeyCounts();
   #lent = 0;
 
   constructor(max: number) {
     this.#max = max;
+    this.#shared = Math.floor(max * sharedPart);
   }
 
   get lent(): number {
     return this.#lent;
   }
 
-  /** Whether a buffer was left to lend. */
-  borrow(): boolean {
-    if (this.#lent >= this.#max) return false;
+  /** Whether a buffer was left to lend to the owner. Undefined: it has no share, and gets any. */
+  borrow(owner: string | undefined): boolean {
+    const free = this.#max - this.#lent;
+    const isForOthers = owner !== undefined && free <= this.#shared && this.#ofOwner.of(owner) >= free;
+    if (free <= 0 || isForOthers) return false;
     this.#lent += 1;
+    if (owner !== undefined) this.#ofOwner.add(owner);
     return true;
   }
 
   /** The buffer itself is not reused: a write may still hold it. */
-  giveBack(): void {
+  giveBack(owner: string | undefined): void {
     this.#lent -= 1;
+    if (owner !== undefined) this.#ofOwner.remove(owner);
   }
 }
 
@@ -97,6 +111,10 @@ class OwnBuffer {
 export class ReadPlace {
   readonly #loans: BufferLoans;
   readonly #source: ReadSource;
+  /** The namespace that its next loan counts for; undefined: none. */
+  owner: string | undefined;
+  /** The namespace that its loan counts for. */
+  #lentTo: string | undefined;
   #own: OwnBuffer | undefined;
   /** The buffer of the next read, unless it is a shared buffer. */
   #next: OwnBuffer | undefined;
@@ -111,9 +129,10 @@ export class ReadPlace {
   #isAway = false;
   #isClosed = false;
 
-  constructor(loans: BufferLoans, source: ReadSource) {
+  constructor(loans: BufferLoans, source: ReadSource, owner?: string) {
     this.#loans = loans;
     this.#source = source;
+    this.owner = owner;
   }
 
   /** Whether no write still holds bytes that the next read would overwrite. */
@@ -189,7 +208,7 @@ export class ReadPlace {
     this.#keepers -= 1;
     if (this.#isAway && this.#keepers === 0) {
       this.#isAway = false;
-      this.#loans.giveBack();
+      this.#loans.giveBack(this.#lentTo);
     }
   }
 
@@ -207,7 +226,7 @@ export class ReadPlace {
     this.#giveUp();
     if (!this.#isAway) return;
     this.#isAway = false;
-    this.#loans.giveBack();
+    this.#loans.giveBack(this.#lentTo);
   }
 
   /** The position of a part that is large enough to be written from there. */
@@ -216,13 +235,15 @@ export class ReadPlace {
   }
 
   #borrow(): void {
-    if (!this.#own && this.#loans.borrow()) this.#own = new OwnBuffer(this.#source);
+    if (this.#own || !this.#loans.borrow(this.owner)) return;
+    this.#lentTo = this.owner;
+    this.#own = new OwnBuffer(this.#source);
   }
 
   #giveUp(): void {
     if (!this.#own) return;
     this.#own = undefined;
-    this.#loans.giveBack();
+    this.#loans.giveBack(this.#lentTo);
   }
 }
 

@@ -152,8 +152,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     else this.socket.destroy();
   }
 
-  proxied(): void {
-    this.#dueMs = Number.POSITIVE_INFINITY;
+  proxied(namespace: string | undefined): void {
+    [this.#dueMs, this.#place.owner] = [Number.POSITIVE_INFINITY, namespace];
   }
 
   responded(): void {

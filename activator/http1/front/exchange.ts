@@ -20,8 +20,8 @@ export interface ExchangeConnection {
    * unless the response said that the connection closes. May be called more than once.
    */
   concluded(exchange: Exchange): void;
-  /** The request is being proxied: from now on a half-closed connection is kept. */
-  proxied(): void;
+  /** The request is being proxied to a sandbox of that namespace: from now on a half-closed connection is kept. */
+  proxied(namespace: string | undefined): void;
   /** The exchange has ended, and its listeners were called. */
   over(exchange: Exchange): void;
   /**
@@ -147,9 +147,9 @@ export class Exchange implements Incoming {
   }
 
   /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
-  proxiedBy(proxy: ClientListener): void {
+  proxiedBy(proxy: ClientListener, namespace?: string): void {
     this.#proxy = proxy;
-    this.connection.proxied();
+    this.connection.proxied(namespace);
   }
 
   answer(response: Synthetic): void {

@@ -72,7 +72,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#limits.sandbox(this.#how.responseStartMs, nowMs);
     sweep.add(this);
     this.#port = pool.begin(target, nowMs);
-    this.#exchange.proxiedBy(this);
+    this.#exchange.proxiedBy(this, target.namespace);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     this.#up.text(requestText(head, this.#how, target));
     head.sent();

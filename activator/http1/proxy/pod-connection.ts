@@ -54,7 +54,7 @@ export class PodConnection implements SocketReader, UnfinishedHead {
     this.owner = owner;
     this.#share = heads.shareOf(this);
     this.framer = new BodyFramer(this.#share);
-    this.place = new ReadPlace(loans, socket);
+    this.place = new ReadPlace(loans, socket, owner);
     this.#parser = new ResponseHeadParser({ sectionBytesMax: maxHeaderBytes, fieldsMax });
     this.#maxHeaderBytes = maxHeaderBytes;
     socket.reader = this;

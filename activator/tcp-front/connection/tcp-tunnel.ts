@@ -48,6 +48,7 @@ class TcpTunnel implements Watched, OpenConnection {
   sweepIndex = -1;
   readonly place: PodAddress;
   readonly over: Promise<TunnelEnding>;
+  readonly #namespace: string;
   readonly #client: WireSocket;
   readonly #pod: WireSocket;
   readonly #options: TunnelOptions;
@@ -64,6 +65,7 @@ class TcpTunnel implements Watched, OpenConnection {
     this.#client = client;
     this.#pod = socket;
     this.place = target;
+    this.#namespace = target.namespace;
     this.#options = options;
     const { promise, resolve } = Promise.withResolvers<TunnelEnding>();
     this.over = promise;
@@ -88,14 +90,14 @@ class TcpTunnel implements Watched, OpenConnection {
       if (sent === "answer") opened.sandboxSpoke();
       else if (sent === "rest") opened.moved();
     };
-    const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
+    const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client, this.#namespace), {
       ...{ clock, passed: clientSent, closed, cut, arrived: () => opened.clientSends() },
     });
     const podClosed = () => {
       opened.sandboxEnded(); // what its client still takes needs no Pod
       closed();
     };
-    const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
+    const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod, this.#namespace), {
       ...{ clock, passed: sandboxSent, closed: podClosed, cut, outlivesSource: true },
     });
     this.#pod.reader = down;

@@ -29,9 +29,9 @@ const watched = {
 
 const loans = new Set<BufferLoans>();
 const { borrow } = BufferLoans.prototype;
-BufferLoans.prototype.borrow = function watchedBorrow(this: BufferLoans) {
+BufferLoans.prototype.borrow = function watchedBorrow(this: BufferLoans, owner) {
   loans.add(this);
-  return borrow.call(this);
+  return borrow.call(this, owner);
 };
 
 function memory(): Pick<ProcessCounts, "heapBytes" | "externalBytes" | "peakBytes"> {
