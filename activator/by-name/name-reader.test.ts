@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { clientHello, inRecordsOf } from "../../test/support/builders/client-hello.ts";
+import { memoryBytesOf } from "../../test/support/heap-bytes.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { helloBytesMax } from "./hello-records.ts";
 import { NameReader, type NameStep } from "./name-reader.ts";
@@ -173,4 +174,19 @@ describe("what a client of PostgreSQL says first", () => {
   ])("is refused if it sends $what", ({ parts, reason }) => {
     expect(reasonOf(read(...parts))).toBe(reason);
   });
+});
+
+it.each([512, 1_000, 4_096])("an unfinished ClientHello in pieces of %i bytes keeps at most 20 KiB", async (piece) => {
+  const record = Buffer.alloc(helloBytesMax - 1, 1);
+  record.set([22, 3, 1, 0x3f, 0xfb, 1, 0, 0x3f, 0xf7]); // its last byte is missing
+  const readers: NameReader[] = [];
+  const bytes = await memoryBytesOf(() => {
+    for (let count = 0; count < 500; count += 1) {
+      const reader = new NameReader();
+      readers.push(reader);
+      for (let at = 0; at < record.length; at += piece) reader.take(record.subarray(at, at + piece));
+    }
+  });
+  expect(readers.map((reader) => reader.take(Buffer.alloc(0)).is)).toEqual(readers.map(() => "incomplete"));
+  expect(bytes / readers.length).toBeLessThanOrEqual(20_480);
 });

@@ -51,7 +51,8 @@ export class NameReader {
   #keep(bytes: Buffer): void {
     const length = this.#length + bytes.length;
     if (length > this.#room.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(firstRoomBytes, length, Math.min(2 * length, 2 * helloBytesMax)));
+      // Beyond the longest ClientHello at most one read follows, so there the room is exact.
+      const larger = Buffer.allocUnsafeSlow(Math.max(firstRoomBytes, length, Math.min(2 * length, helloBytesMax)));
       this.#kept.copy(larger);
       this.#room = larger;
     }
