@@ -38,6 +38,7 @@ const changedRecheckMs = 200;
 /** What `Creations` knows the policy of a template by. */
 const child = "NetworkPolicy";
 const createsPolicy = (action: Action): boolean => action.do === "createPolicy";
+const deletesPolicy = (action: Action): boolean => action.do === "deletePolicy";
 
 /**
  * Brings the label and the NetworkPolicy of one template at a time in line with it, and keeps the policy of a deleted
@@ -88,18 +89,24 @@ export class TemplateReconciler {
     return template && actions.some(createsPolicy) ? this.#writers.creations.waitMs(template, child) : 0;
   }
 
-  /** Whether the template is still there as it was seen; it is read before a second creation. A new version is seen from then on. */
-  async #isAsSeen(actions: readonly Action[], { template }: Observed, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Whether the template is still there as it was seen, or still is not. It is read before a deletion, for the policy may be wanted by now,
+   * and before a second creation. What is read is seen from then on.
+   */
+  async #isAsSeen(actions: readonly Action[], observed: Observed, signal: AbortSignal): Promise<boolean> {
     const { client, creations, templates } = this.#writers;
-    if (!template || !actions.some(createsPolicy) || !creations.isRepeated(template, child)) return true;
-    const { namespace, name, resourceVersion } = template.metadata;
+    const { namespace, name, template } = observed;
+    const createsAgain = template && actions.some(createsPolicy) && creations.isRepeated(template, child);
+    if (!createsAgain && !actions.some(deletesPolicy)) return true;
     const read = () => client.get(sandboxTemplateType, { namespace, name }, signal);
-    return (await templates.read(keyOf(template), read))?.metadata.resourceVersion === resourceVersion;
+    const now = await templates.read(keyFor(namespace, name), read);
+    if (!template) return now === undefined || now.metadata.deletionTimestamp !== undefined;
+    return now?.metadata.resourceVersion === template.metadata.resourceVersion;
   }
 
   async #perform(action: Action, observed: Observed, signal: AbortSignal): Promise<void> {
     try {
-      if (action.do === "createPolicy" && !observed.template && !(await this.#isUsed(observed, signal))) return;
+      if (!observed.template && !(await this.#agreesWithUsers(action, observed, signal))) return;
       await perform(action, observed.template, this.#writers, signal);
       if (action.do === "createPolicy" && observed.template) this.#writers.creations.note(observed.template, child);
     } catch (error) {
@@ -108,6 +115,12 @@ export class TemplateReconciler {
       throw error;
     }
     this.#reportKept(action, observed);
+  }
+
+  /** Without its template a policy is made only for users that are there, and deleted only if there are none. */
+  async #agreesWithUsers(action: Action, observed: Observed, signal: AbortSignal): Promise<boolean> {
+    if (!createsPolicy(action) && !deletesPolicy(action)) return true;
+    return (await this.#isUsed(observed, signal)) === createsPolicy(action);
   }
 
   /** Whether the API server shows users too: the stores may be behind, and the policy have gone with its last user. */

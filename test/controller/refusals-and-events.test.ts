@@ -6,6 +6,7 @@ import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
 import {
   adoptableLabel,
   podNameAnnotation,
+  sandboxNameHashLabel,
   templateRefAnnotation,
   templateRefHashLabel,
 } from "../../api/rules/keys.ts";
@@ -65,7 +66,10 @@ const cases: readonly Case[] = [
     what: "a Service with the name that they say their Pod has",
     refused: "Pod",
     async begin(lab) {
-      await lab.client.create(serviceType, { metadata: { namespace, name: "same" }, spec: { clusterIP: "None" } });
+      await lab.client.create(serviceType, {
+        metadata: { namespace, name: "same", labels: { [sandboxNameHashLabel]: "x" } },
+        spec: { clusterIP: "None" },
+      });
       await sandboxes(lab, { annotations: { [podNameAnnotation]: "same" } });
     },
     write: (lab, at) =>

@@ -5,6 +5,7 @@ import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { ApiError } from "../../kube/client/errors.ts";
 import { type ClaimLab, type LabController, openClaimLab } from "../support/labs/claim-lab.ts";
 import { waiting } from "../support/waiting.ts";
 
@@ -58,6 +59,37 @@ it.each(owners)(
     expect(reads(controller, one)).toBeLessThanOrEqual(2);
   },
 );
+
+it("a NetworkPolicy that its template wants again, unseen, is not deleted", async () => {
+  await using lab = await openClaimLab();
+  const deafTo = new Set<string>();
+  const deletions = { fail: true, count: 0 };
+  await using controller = await lab.startController({
+    deafTo,
+    intercept: async ({ verb, kind }, proceed) => {
+      if (verb !== "delete" || kind !== "NetworkPolicy") return proceed();
+      deletions.count += 1;
+      if (deletions.fail) throw new ApiError(500, { apiVersion: "v1", kind: "Status", code: 500 });
+      return proceed();
+    },
+  });
+  const policy = () => lab.get(networkPolicyType, "lonely-network-policy");
+  const manage = (networkPolicyManagement: string) =>
+    lab.patch(sandboxTemplateType, "lonely", { spec: { networkPolicyManagement } });
+  await lab.template({}, "lonely");
+  await vi.waitFor(async () => expect(await policy()).toBeDefined(), waiting);
+  await manage("Unmanaged");
+  await vi.waitFor(() => expect(deletions.count).toBeGreaterThan(0), waiting);
+  deafTo.add("SandboxTemplate");
+  await manage("Managed");
+  const template = owners[3];
+  const before = reads(controller, template);
+  deletions.fail = false;
+  const isTried = async () => reads(controller, template) > before || (await policy()) === undefined;
+  await vi.waitFor(async () => expect(await isTried()).toBe(true), waiting);
+  await untilQuiet(controller);
+  expect(await policy()).toBeDefined();
+});
 
 it("a Pod that somebody deletes again and again comes back later each time", async () => {
   await using lab = await openClaimLab();
