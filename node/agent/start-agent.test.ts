@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { expect, it, vi } from "vitest";
 import type { KubeClient, WatchOptions } from "../../kube/client/client.ts";
@@ -6,6 +8,40 @@ import { FakeClock } from "../../lib/time/clock.ts";
 import { NodeLab } from "../../test/support/labs/node-lab.ts";
 import { parseAgentConfig } from "./config/config.ts";
 import { startAgent } from "./start-agent.ts";
+
+const quietClient = (clock: FakeClock) =>
+  ({
+    async list() {
+      return { items: [], metadata: { resourceVersion: "1" } };
+    },
+    async *watch(_type: unknown, { onOpen }: WatchOptions, signal: AbortSignal) {
+      yield* [];
+      onOpen?.();
+      await clock.sleep(1_000_000, signal);
+    },
+  }) as unknown as KubeClient;
+
+const flagsOf = (lab: NodeLab) => [
+  ...["--node-name=node-1", "--namespace=rouse", `--store=${lab.storeRoot}`, "--metrics-bind-address=0"],
+  "--health-probe-bind-address=127.0.0.1:0",
+];
+
+it("an agent whose disk keeps each look for ever is not ready", async () => {
+  await using lab = new NodeLab();
+  const clock = new FakeClock();
+  const parts = { client: quietClient(clock), clock, log: silentLogger, registry: new Registry() };
+  await using agent = await startAgent(parseAgentConfig(flagsOf(lab)), parts);
+  const ended = agent.failed.catch(() => {});
+  const status = async () => (await fetch(`${agent.healthUrl}/readyz`)).status;
+  await vi.waitFor(async () => expect(await status()).toBe(200), 5_000);
+  const file = lab.path("store.json");
+  rmSync(file);
+  execFileSync("mkfifo", [file]); // opening it for reading waits
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 500) await clock.advance(500);
+  expect(await status()).toBe(503);
+  writeFileSync(file, "{}"); // it is another store now
+  await ended;
+});
 
 it("an agent that does not reach the API server for a while is not ready until it does", async () => {
   await using lab = new NodeLab();
@@ -27,9 +63,12 @@ it("an agent that does not reach the API server for a while is not ready until i
       reach();
     },
   } as unknown as KubeClient;
-  const flags = ["--node-name=node-1", "--namespace=rouse", `--store=${lab.storeRoot}`, "--metrics-bind-address=0"];
-  const config = parseAgentConfig([...flags, "--health-probe-bind-address=127.0.0.1:0"]);
-  await using agent = await startAgent(config, { client, clock, log: silentLogger, registry: new Registry() });
+  await using agent = await startAgent(parseAgentConfig(flagsOf(lab)), {
+    client,
+    clock,
+    log: silentLogger,
+    registry: new Registry(),
+  });
   const status = async () => (await fetch(`${agent.healthUrl}/readyz`)).status;
   await vi.waitFor(async () => expect(await status()).toBe(200), 5_000);
   const pass = async (ms: number) => {

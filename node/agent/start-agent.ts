@@ -17,7 +17,7 @@ import { Processes } from "./doors/processes.ts";
 import { Runsc } from "./doors/runsc.ts";
 import { Sandboxes } from "./doors/sandboxes.ts";
 import { ImageStore } from "./store/image-store.ts";
-import { openStore, watchStore } from "./store/open-store.ts";
+import { openStore, StoreAnswers, watchStore } from "./store/open-store.ts";
 import { Records } from "./store/records.ts";
 import { StoreFile } from "./store/store-file.ts";
 import { TrialWrite } from "./store/trial-write.ts";
@@ -115,9 +115,10 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...calls });
       state.frozen = () => agent.frozenPods();
-      state.isReady = () => !watching.isCutOff();
+      const answers = new StoreAnswers(clock);
+      state.isReady = () => !watching.isCutOff() && !answers.isSilent();
       // An agent whose store goes away ends: the next one waits for it.
-      const watched = watchStore(stores, identity, signal).catch(ignoreEnd(signal));
+      const watched = watchStore({ ...stores, answers, trial: doors.trial }, identity, signal).catch(ignoreEnd(signal));
       await Promise.race([work(agent, { watching, doors, log }, signal), watched, keys.failed]);
     }),
   );
@@ -158,5 +159,5 @@ const page = (isFine: boolean): Page => ({
   contentType: "text/plain",
   body: isFine
     ? "ok\n"
-    : "the Pods of the node are not known yet, the API server is not reached, or the store is not there\n",
+    : "the Pods of the node are not known yet, the API server is not reached, or the store is not there or does not answer\n",
 });

@@ -50,3 +50,19 @@ func forgetKill(pod, container string) error {
 	}
 	return err
 }
+
+// noteKill tells whether the note is new. It leaves out the container that holds the Pod together, in which nothing of the Pod
+// runs.
+func (c *container) noteKill() (isNew bool, err error) {
+	if c.id == c.sandbox.id || !c.mayHibernate {
+		return false, nil
+	}
+	return answerInTime(func() (bool, error) { return noteKill(c.pod, c.id) })
+}
+
+func (c *container) forgetKill() error {
+	if !c.mayHibernate {
+		return nil
+	}
+	return inTime(func() error { return forgetKill(c.pod, c.id) })
+}

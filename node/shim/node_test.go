@@ -144,7 +144,7 @@ func (n node) write(name, text string, mode os.FileMode) {
 func (n node) request(sandbox, name, image string) *task.CreateTaskRequest {
 	n.Helper()
 	annotations := map[string]string{"io.kubernetes.cri.sandbox-id": sandbox, "io.kubernetes.cri.sandbox-uid": "uid-" + sandbox,
-		"io.kubernetes.cri.sandbox-namespace": "shop", "io.kubernetes.cri.sandbox-name": "web"}
+		"io.kubernetes.cri.sandbox-namespace": "shop", "io.kubernetes.cri.sandbox-name": "web", runHashAnnotation: "h"}
 	id := sandbox
 	if name != "" {
 		id = sandbox + "-" + name

@@ -40,12 +40,13 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit, deleted: make(chan struct{})}
 	c.sandbox = sandbox{id: annotations["io.kubernetes.cri.sandbox-id"], root: filepath.Join(settings.Root, namespace)}
 	c.pod = annotations["io.kubernetes.cri.sandbox-uid"]
-	if annotations[runHashAnnotation] != "" {
-		if err := awaitStore(); err != nil {
+	c.mayHibernate = annotations[runHashAnnotation] != ""
+	if c.mayHibernate {
+		if err := inTime(awaitStore); err != nil {
 			return nil, err
 		}
 	}
-	if err := refuseCaptured(c.pod); err != nil {
+	if err := c.refuseCaptured(); err != nil {
 		return nil, err
 	}
 	if annotations[imageAnnotation] == "" {
@@ -78,6 +79,8 @@ type container struct {
 	sandbox sandbox
 	// pod is the UID of the Pod.
 	pod string
+	// mayHibernate: without it the Pod is never captured, so nothing of it depends on the store.
+	mayHibernate bool
 	// sentry is the process id of the sentry, 0 before Create.
 	sentry int
 	// image is the folder to restore from; empty if the container starts anew.
@@ -122,8 +125,10 @@ func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest)
 // Start restores or starts the container, or starts a process that was added to it by exec.
 func (c *container) Start(ctx context.Context, request *task.StartRequest) (*task.StartResponse, error) {
 	// The capture may have begun after the container was created.
-	if err := refuseCaptured(c.pod); err != nil && request.ExecID == "" {
-		return nil, err
+	if request.ExecID == "" {
+		if err := c.refuseCaptured(); err != nil {
+			return nil, err
+		}
 	}
 	response, err := c.startOrRestore(ctx, request)
 	if err == nil && request.ExecID == "" {
@@ -239,10 +244,10 @@ func (c *container) noteAndLook(ctx context.Context) (isPaused bool, err error) 
 	if isUnclear {
 		log.G(ctx).Warnf("container %s: cannot tell whether its Pod is paused: %v", c.id, err)
 	}
-	if (isPaused || isUnclear || noteErr != nil) && isBeingCaptured(c.pod) {
+	if (isPaused || isUnclear || noteErr != nil) && c.isBeingCaptured() {
 		refused := fmt.Errorf("the memory of the Pod %s is being written, try again later", c.pod)
 		if isNew {
-			return false, errors.Join(refused, forgetKill(c.pod, c.id))
+			return false, errors.Join(refused, c.forgetKill())
 		}
 		return false, errors.Join(refused, noteErr)
 	}
@@ -252,23 +257,14 @@ func (c *container) noteAndLook(ctx context.Context) (isPaused bool, err error) 
 	return isPaused, nil
 }
 
-// noteKill tells whether the note is new. It leaves out the container that holds the Pod together, in which nothing of the Pod
-// runs.
-func (c *container) noteKill() (bool, error) {
-	if c.id == c.sandbox.id || c.pod == "" {
-		return false, nil
-	}
-	return noteKill(c.pod, c.id)
-}
-
 // Delete deletes the container. While its sentry ends, gVisor would fail, and containerd tries again only after seconds.
 func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*task.DeleteResponse, error) {
 	if request.ExecID == "" {
 		c.prepareDelete(ctx)
 	}
 	response, err := c.TaskServiceExt.Delete(ctx, request)
-	if request.ExecID == "" && c.pod != "" && err == nil {
-		if err := forgetKill(c.pod, c.id); err != nil {
+	if request.ExecID == "" && err == nil {
+		if err := c.forgetKill(); err != nil {
 			log.G(ctx).Warnf("container %s: cannot forget that it was told to end: %v", c.id, err)
 		}
 	}

@@ -111,3 +111,44 @@ func uptime() (time.Duration, error) {
 	seconds, err := strconv.ParseFloat(first, 64)
 	return time.Duration(seconds * float64(time.Second)), err
 }
+
+// longestLook is how long the store may take for an answer. A disk that hangs would otherwise keep containerd for ever.
+var longestLook = 5 * time.Second
+
+// mostLooksAtOnce bounds the looks that wait for a disk that hangs: each keeps a thread.
+const mostLooksAtOnce = 8
+
+var looksAtOnce = make(chan struct{}, mostLooksAtOnce)
+
+// answerInTime asks the store. A look that has not ended in time goes on, and nobody waits for it.
+func answerInTime[T any](look func() (T, error)) (found T, err error) {
+	type answer struct {
+		found T
+		err   error
+	}
+	late := time.After(longestLook)
+	select {
+	case looksAtOnce <- struct{}{}:
+	case <-late:
+		return found, errSilent
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		defer func() { <-looksAtOnce }()
+		found, err := look()
+		answers <- answer{found, err}
+	}()
+	select {
+	case got := <-answers:
+		return got.found, got.err
+	case <-late:
+		return found, errSilent
+	}
+}
+
+var errSilent = errors.New("the store of this node does not answer")
+
+func inTime(look func() error) error {
+	_, err := answerInTime(func() (struct{}, error) { return struct{}{}, look() })
+	return err
+}

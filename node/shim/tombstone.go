@@ -50,3 +50,19 @@ func isBeingCaptured(pod string) bool {
 	_, err = os.Stat(filepath.Join(imageStore, tombstone.Namespace, tombstone.Pod, tombstone.Image, descriptionFile))
 	return errors.Is(err, os.ErrNotExist)
 }
+
+func (c *container) refuseCaptured() error {
+	if !c.mayHibernate {
+		return nil
+	}
+	return inTime(func() error { return refuseCaptured(c.pod) })
+}
+
+// isBeingCaptured is false if the store does not answer: no capture of that Pod comes to its end then, and the Pod must.
+func (c *container) isBeingCaptured() bool {
+	if !c.mayHibernate {
+		return false
+	}
+	found, err := answerInTime(func() (bool, error) { return isBeingCaptured(c.pod), nil })
+	return err == nil && found
+}

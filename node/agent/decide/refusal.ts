@@ -90,7 +90,9 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   if (sandbox.memoryMount === undefined) {
     return { reason: "ShimTooOld", message: "the shim that started the Pod does not say where the node keeps memory" };
   }
-  if (pod?.metadata.annotations?.[runHashAnnotation] !== sandbox.passed.runHash) {
+  const { runHash } = sandbox.passed;
+  // Without it the shim does not look at the store, so nothing would keep a captured Pod from a second life.
+  if (runHash === undefined || pod?.metadata.annotations?.[runHashAnnotation] !== runHash) {
     const message =
       "containerd does not pass the annotations of the Pod to the shim, so no Pod here could ask for memory";
     return { reason: "AnnotationsMissing", message };

@@ -7,7 +7,7 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { LabApi, startLabAgent } from "../../../test/support/labs/mortal-agent.ts";
 import { imageOf, labStore, NodeLab, podOf } from "../../../test/support/labs/node-lab.ts";
 import { Files } from "../doors/files.ts";
-import { openStore, storeWaitMs, watchStore } from "./open-store.ts";
+import { openStore, StoreAnswers, storeWaitMs, watchStore } from "./open-store.ts";
 import { ForeignStore, StoreFile } from "./store-file.ts";
 
 /** A folder, and a look at it as an agent that has just started. */
@@ -16,7 +16,8 @@ function open(named: readonly string[] = []) {
   const clock = new FakeClock();
   const store = new StoreFile(folder.path, new Files());
   const stop = new AbortController();
-  const parts = { clock, log: silentLogger, store, named: () => named };
+  const trial = { result: async () => "Writable" as const };
+  const parts = { clock, log: silentLogger, store, trial, answers: new StoreAnswers(clock), named: () => named };
   const dispose = () => {
     stop.abort();
     folder.remove();
@@ -74,8 +75,10 @@ describe("a store that cannot be read", () => {
     };
     const [clock, stop] = [new FakeClock(), new AbortController()];
     const store = new StoreFile("/", { read, replace: async () => {} });
-    const ended = watchStore({ clock, log: silentLogger, store }, { id: "disk", replaces: [] }, stop.signal).catch(
-      (error: unknown) => (stop.signal.aborted ? "watches on" : String(error)),
+    const trial = { result: async () => "Writable" as const };
+    const parts = { clock, log: silentLogger, store, trial, answers: new StoreAnswers(clock) };
+    const ended = watchStore(parts, { id: "disk", replaces: [] }, stop.signal).catch((error: unknown) =>
+      stop.signal.aborted ? "watches on" : String(error),
     );
     return { clock, stop, ended };
   };
@@ -92,6 +95,37 @@ describe("a store that cannot be read", () => {
     await clock.advance(60_000);
     expect(await ended).toContain("EMFILE");
   });
+});
+
+it.each(["read", "write"])("a store whose disk keeps each %s for ever is silent until it answers", async (hanging) => {
+  const [clock, stop, held] = [new FakeClock(), new AbortController(), Promise.withResolvers<void>()];
+  const state = { isHanging: false };
+  const wait = async (of: string) => {
+    if (state.isHanging && of === hanging) await held.promise;
+  };
+  const read = async () => {
+    await wait("read");
+    return `{"id":"${labStore.id}","replaces":[]}`;
+  };
+  const result = async () => {
+    await wait("write");
+    return "Writable" as const;
+  };
+  const answers = new StoreAnswers(clock);
+  const store = new StoreFile("/", { read, replace: async () => {} });
+  const parts = { clock, log: silentLogger, store, trial: { result }, answers };
+  const watched = watchStore(parts, labStore, stop.signal).catch(() => {});
+  await clock.advance(60_000);
+  state.isHanging = true;
+  await clock.advance(34_000);
+  expect(answers.isSilent()).toBe(false);
+  await clock.advance(1_000);
+  expect(answers.isSilent()).toBe(true);
+  held.resolve();
+  await clock.advance(0);
+  expect(answers.isSilent()).toBe(false);
+  stop.abort();
+  await watched;
 });
 
 describe("memory on a disk that is not mounted", () => {

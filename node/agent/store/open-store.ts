@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { ForeignStore, type StoreFile, type StoreIdentity, standsFor } from "./store-file.ts";
+import type { TrialWrite } from "./trial-write.ts";
 
 export interface OpenStoreParts {
   readonly clock: Clock;
@@ -19,6 +20,37 @@ export const storeWaitMs = 600_000;
 const checkMs = 5_000;
 /** A store that cannot be read for a minute counts as one that is gone. */
 const unreadableMax = 12;
+/** A disk that hangs gives no error. A disk that is only slow answers by then. */
+const silentAfterMs = 30_000;
+
+/** Whether the store answers: a disk may also keep who asks for ever. */
+export class StoreAnswers {
+  readonly #clock: Pick<Clock, "ticksMs">;
+  #askedMs: number | undefined;
+
+  constructor(clock: Pick<Clock, "ticksMs">) {
+    this.#clock = clock;
+  }
+
+  /** One look at a time. */
+  async to<T>(look: () => Promise<T>): Promise<T> {
+    this.#askedMs = this.#clock.ticksMs();
+    try {
+      return await look();
+    } finally {
+      this.#askedMs = undefined;
+    }
+  }
+
+  isSilent(): boolean {
+    return this.#askedMs !== undefined && this.#clock.ticksMs() - this.#askedMs >= silentAfterMs;
+  }
+}
+
+export interface WatchStoreParts extends Pick<OpenStoreParts, "clock" | "log" | "store"> {
+  readonly answers: StoreAnswers;
+  readonly trial: Pick<TrialWrite, "result">;
+}
 
 /**
  * Waits until the store is the one that has the memory which the API knows of, and returns its identity. A new store gets one. What a
@@ -52,14 +84,21 @@ export async function openStore(
  * not that, and must not end the captures in progress.
  */
 export async function watchStore(
-  { clock, log, store }: Pick<OpenStoreParts, "clock" | "log" | "store">,
+  { answers, clock, log, store, trial }: WatchStoreParts,
   identity: StoreIdentity,
   signal: AbortSignal,
 ): Promise<never> {
+  const look = async () => {
+    await store.check(identity);
+    await trial.result().catch(() => {}); // what it says is asked for before each capture
+  };
   for (let failures = 0; ; ) {
     await clock.sleep(checkMs, signal);
+    using _silence = clock.after(silentAfterMs, () => {
+      log.error("the store of this node does not answer; the agent is not ready until it does");
+    });
     try {
-      await store.check(identity);
+      await answers.to(look);
       failures = 0;
     } catch (error) {
       failures += 1;

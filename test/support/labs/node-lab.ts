@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MemoryImage, MemoryImageSpec } from "../../../api/kinds/memory-image.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
+import { memoryImageAnnotation, runHashAnnotation } from "../../../api/rules/keys.ts";
 
 /** The words that a process was started with. */
 const words = (pid: number): string => readText(`/proc/${pid}/cmdline`);
@@ -34,6 +35,8 @@ function readText(path: string): string {
   }
 }
 
+/** Of all Pods that do not say another one. */
+const runHash = "h";
 const publicKeys = "ed25519.pub";
 const storeFile = "store.json";
 /** The store of the node, which its disk has. */
@@ -91,7 +94,8 @@ export class NodeLab implements AsyncDisposable {
 
   /** Starts what the kubelet starts for a Pod in gVisor. */
   async startPod(pod: NewPod = {}): Promise<LabPod> {
-    const { uid = randomUUID(), shim: argv0 = usualShim, memory: before = "", annotations = {} } = pod;
+    const { uid = randomUUID(), shim: argv0 = usualShim, memory: before = "" } = pod;
+    const { annotations = { [runHashAnnotation]: runHash } } = pod;
     const id = randomUUID();
     const memory = join(this.runsc.root, `memory-of-${id}`);
     writeFileSync(memory, before);
@@ -216,7 +220,7 @@ export function podOf(lab: NodeOfPod, uid: string, image?: string, owner = sandb
       name: "guest",
       namespace: lab.namespace,
       uid,
-      ...(image !== undefined && { annotations: { "hibernation.rouse.dev/image": image } }),
+      annotations: { [runHashAnnotation]: runHash, ...(image !== undefined && { [memoryImageAnnotation]: image }) },
       ownerReferences: [
         { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "guest", uid: owner, controller: true },
       ],
@@ -230,7 +234,7 @@ export function imageOf(lab: NodeOfPod, podUID: string, changes: Partial<MemoryI
   return {
     metadata: { name: "g1", namespace: lab.namespace },
     spec: {
-      ...{ sandboxUID, podName: "guest", podUID, nodeName: lab.nodeName, runHash: "h", timeoutSeconds: 10 },
+      ...{ sandboxUID, podName: "guest", podUID, nodeName: lab.nodeName, runHash, timeoutSeconds: 10 },
       ...{ stage: "Preflight", ...changes },
     },
   };
