@@ -32,6 +32,7 @@ export interface ObjectStore extends Running {
   readonly storage: Storage;
   readonly writes: ObjectWrites;
   readonly deletion: ObjectDeletion;
+  readonly hub: WatchHub;
   readonly watches: Watches;
 }
 
@@ -69,6 +70,7 @@ export function startObjectStore({ clock, log, kinds, dataDir, quotaBytes }: Obj
     storage,
     writes,
     deletion,
+    hub,
     watches: new Watches({ storage, hub, clock, limits: watchLimits }),
     failed,
     [Symbol.asyncDispose]: () => background.disposeAsync(),

@@ -1,7 +1,13 @@
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { missingPrograms } from "./examples.ts";
-import { describeMissingProgram, describeNextSteps, describeStop, describeTakenPort } from "./messages.ts";
+import {
+  describeLateStart,
+  describeMissingProgram,
+  describeNextSteps,
+  describeStop,
+  describeTakenPort,
+} from "./messages.ts";
 
 const addresses = {
   api: "https://127.0.0.1:6443",
@@ -16,6 +22,13 @@ describe("the output of local mode", () => {
     const text = describeNextSteps(addresses, true);
     expect(text).toContain("export KUBECONFIG=/home/ada/rouse/.rouse/kubeconfig");
     expect(text).toContain("curl http://hello.default.sandbox.localhost:8080/");
+  });
+
+  it("names a kubeconfig whose path has a space or a quote as one word of a shell", () => {
+    const kubeconfig = "/home/ada/my 'own' folder/kubeconfig";
+    const word = `'/home/ada/my '\\''own'\\'' folder/kubeconfig'`;
+    expect(describeNextSteps({ ...addresses, kubeconfig }, true)).toContain(`export KUBECONFIG=${word}\n`);
+    expect(describeLateStart(["kubelet", "controller"], kubeconfig)).toContain(`--kubeconfig=${word} get`);
   });
 
   it("does not mention the examples without them", () => {

@@ -23,7 +23,7 @@ export function describeAddresses({ api, kubeconfig, activator, byName, metrics 
 
 export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, examples: boolean): string {
   const hello = activator.replace("127.0.0.1", `hello.default.${domain}`);
-  const own = [`export KUBECONFIG=${kubeconfig}`, "kubectl get sandboxes"];
+  const own = [`export KUBECONFIG=${quoted(kubeconfig)}`, "kubectl get sandboxes"];
   const demo = [
     `curl ${hello}/                 # or open it in a browser`,
     `curl -N ${hello}/events`,
@@ -36,6 +36,15 @@ export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, 
   ];
   return `Try next, in another terminal:\n\n${[...own, ...(examples ? demo : [])].map((line) => `  ${line}`).join("\n")}\n`;
 }
+
+/** What local mode says when its start takes long. `late`: the programs that have not read their objects. */
+export function describeLateStart(late: readonly string[], kubeconfig: string): string {
+  const who = `These parts have not read all objects yet: ${late.join(", ")}.`;
+  return `Still starting. ${who} The log says why. The API server answers already:\n\n  kubectl --kubeconfig=${quoted(kubeconfig)} get all\n`;
+}
+
+/** A text as one word of a shell. */
+const quoted = (text: string): string => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /** What local mode says when it stops. `dataDir`: undefined for a temporary folder. */
 export function describeStop(dataDir: string | undefined): string {

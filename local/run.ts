@@ -27,9 +27,10 @@ import { makeDrainCredentials, writeDrainFiles } from "./drain-credentials.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
 import { localMemory } from "./memory.ts";
-import { type Addresses, describeAddresses, describeStop } from "./messages.ts";
+import { type Addresses, describeAddresses, describeLateStart, describeStop } from "./messages.ts";
 import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
+import { untilSynced } from "./until-synced.ts";
 
 export interface LocalDependencies {
   readonly clock: Clock;
@@ -75,6 +76,9 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });
   // One of a killed run would tell that this one is ready. Not earlier: now no other process uses the data directory.
   removeReadyFile(config);
+  const kubeconfig = join(data.path, "kubeconfig");
+  // Not later: a user may have to delete objects that keep the programs from starting.
+  writeWhole(kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
   await using _abandoned = await endAbandonedRuns({ clock, log });
   const connection = connectionFor({ server: api.url, token: credentials.token, ca: credentials.authority });
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
@@ -105,10 +109,10 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   await using proxy = startServiceProxy({ client, clock, log });
   using _ready = { [Symbol.dispose]: () => removeReadyFile(config) };
   const failed = firstFailure(api, kubelet, controller, activator, proxy);
-  const addresses = addressesOf(api, activator, data.path);
+  const addresses = addressesOf(api, activator, kubeconfig);
   const begin = async () => {
-    await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
-    writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
+    const programs = { kubelet, controller, "service proxy": proxy };
+    await untilSynced(programs, clock, (late) => say(describeLateStart(late, kubeconfig)));
     say(`\nRouse runs, and only programs of this machine can reach it:\n\n${describeAddresses(addresses)}`);
     const shown = { ...dependencies, client, addresses, activatorPort: activator.proxyPort, lastWake: () => lastWake };
     await demo(shown, config.examples, stop);
@@ -119,10 +123,10 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   say(`\n${describeStop(config.dataDir)}\n`);
 }
 
-function addressesOf(api: MemoryApiServer, activator: Activator, directory: string): Addresses {
+function addressesOf(api: MemoryApiServer, activator: Activator, kubeconfig: string): Addresses {
   return {
     api: api.url,
-    kubeconfig: join(directory, "kubeconfig"),
+    kubeconfig,
     activator: activator.proxyUrl,
     metrics: `${activator.opsUrl}/metrics`,
     ...(activator.byNamePort !== undefined && { byName: `${host}:${activator.byNamePort}` }),

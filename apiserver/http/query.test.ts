@@ -37,7 +37,7 @@ it.each([
   ["resourceVersion=2&resourceVersionMatch=Newest", 422],
   ["resourceVersion=0&resourceVersionMatch=Exact", 422],
   ["sendInitialEvents=true", 422],
-  ["resourceVersion=1&resourceVersionMatch=Exact", 410],
+  ["resourceVersion=1&resourceVersionMatch=Exact", 200],
   ["limit=abc", 400],
   ["limit=-1", 200],
   ["resourceVersion=1&resourceVersionMatch=NotOlderThan", 200],

@@ -49,6 +49,13 @@ export function checkListOptions(query: URLSearchParams): void {
   throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [{ reason: "FieldValueForbidden", message, field }]);
 }
 
+/** The most objects of a page; 0: all objects. */
+export const readLimit = (query: URLSearchParams): number => Math.max(0, Number(query.get("limit") || 0));
+
+/** Whether a list leaves out objects. Then the number of those that are left is not told. */
+export const isSelecting = (query: URLSearchParams): boolean =>
+  Boolean(query.get("labelSelector") || query.get("fieldSelector"));
+
 /** Whether a list must be of exactly this version. */
 export const isExact = (query: URLSearchParams): boolean => query.get("resourceVersionMatch") === "Exact";
 
@@ -69,6 +76,8 @@ function listFault(match: string, asksForEvents: boolean, query: URLSearchParams
     return refused("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided");
   if (match !== "" && match !== "Exact" && match !== notOlderThan)
     return refused(`Unsupported value: "${match}": supported values: "Exact", "${notOlderThan}", ""`);
+  if (match !== "" && query.get("continue"))
+    return refused("Forbidden: resourceVersionMatch is forbidden when continue is provided");
   if (match === "Exact" && version === "0")
     return refused('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
   return asksForEvents ? ["sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list"] : undefined;

@@ -8,16 +8,17 @@ import type { ObjectWrites, Update, WriteMode, Written } from "../objects/object
 import { viewOf } from "../objects/views.ts";
 import { patcherFor } from "../patch/patch-types.ts";
 import type { ServedKind } from "../served-kind.ts";
-import { badRequest, expired, invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
+import { invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
 import type { Entry, Storage } from "../storage/storage.ts";
+import type { WatchHub } from "../watch/watch-hub.ts";
 import { wholeObject } from "../watch/watch-stream.ts";
 import type { Watches } from "../watch/watches.ts";
 import { refuseGrownValue, refuseLargeValue } from "./body-shape.ts";
 import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn } from "./exchange.ts";
+import { Lists, type Page } from "./lists.ts";
 import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
 import {
   checkListOptions,
-  isExact,
   readBoolean,
   readCount,
   readDeletion,
@@ -43,6 +44,7 @@ export interface NamedRequest extends ResourceRequest {
 
 export interface ResourceRequestsOptions {
   readonly storage: Storage;
+  readonly hub: WatchHub;
   readonly clock: Clock;
   readonly writes: ObjectWrites;
   readonly deletion: ObjectDeletion;
@@ -66,8 +68,9 @@ export class ResourceRequests {
   readonly #watches: Watches;
   readonly #bodies: UnfinishedBodies;
   readonly #unsent: UnsentAnswers;
+  readonly #lists: Lists;
 
-  constructor({ storage, clock, writes, deletion, watches, bodies, unsent }: ResourceRequestsOptions) {
+  constructor({ storage, hub, clock, writes, deletion, watches, bodies, unsent }: ResourceRequestsOptions) {
     this.#storage = storage;
     this.#clock = clock;
     this.#writes = writes;
@@ -75,6 +78,7 @@ export class ResourceRequests {
     this.#watches = watches;
     this.#bodies = bodies;
     this.#unsent = unsent;
+    this.#lists = new Lists({ storage, hub });
   }
 
   get(asked: NamedRequest): Answer {
@@ -85,23 +89,14 @@ export class ResourceRequests {
     return this.#answer(200, asked, viewOf(kind, stored));
   }
 
-  /** Returns the whole list and ignores `limit`: everything is in memory. So no list has a token to continue with. */
   list(asked: ResourceRequest): Handled {
     checkListOptions(asked.query);
     if (readBoolean(asked.query, "watch")) return this.#watch(asked);
     const { kind, query, request } = asked;
-    if (query.get("continue")) throw badRequest("continue key is not valid: this server gives none");
-    const asOf = readVersion(query);
-    this.#refuseFuture(asOf);
-    if (isExact(query) && asOf !== this.#storage.version) {
-      throw expired("The resourceVersion for the provided list is too old.");
-    }
-    const entries = this.#select(asked);
-    const version = String(this.#storage.version);
-    if (readAccept(request.headers.accept).table) {
-      return jsonAnswer(200, tableJson(kind, { entries, resourceVersion: version }, this.#clock.now(), query));
-    }
-    return jsonAnswer(200, listJson(kind, entries, version));
+    const page = this.#lists.page(asked);
+    return readAccept(request.headers.accept).table
+      ? jsonAnswer(200, tableJson(kind, page, this.#clock.now(), query))
+      : jsonAnswer(200, listJson(kind, page));
   }
 
   async create(asked: ResourceRequest): Promise<Answer> {
@@ -166,12 +161,15 @@ export class ResourceRequests {
     const { kind, query, request } = asked;
     checkListOptions(query);
     const options = readDeletion(await readValue(request, this.#bodies), query);
-    const selected = this.#select(asked);
+    const selected = this.#lists.select(asked);
     this.#unsent.refuseWithoutRoom(selected.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0));
     const deleted = selected.map(({ object: { metadata } }) =>
       viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
     );
-    return jsonAnswer(200, listJson(kind, deleted, String(this.#storage.version)));
+    return jsonAnswer(
+      200,
+      listJson(kind, { entries: deleted, metadata: { resourceVersion: String(this.#storage.version) } }),
+    );
   }
 
   #watch(asked: ResourceRequest): Handled {
@@ -188,14 +186,6 @@ export class ResourceRequests {
       encoding: table ? tableEncoding(kind, this.#clock, query) : wholeObject,
     });
     return streaming;
-  }
-
-  #select({ kind, namespace, query }: ResourceRequest): readonly Entry[] {
-    const matches = readSelection(kind, query);
-    return this.#storage
-      .list(storedResource(kind), namespace)
-      .map((entry) => viewOf(kind, entry))
-      .filter(({ object }) => matches(object));
   }
 
   #update(asked: NamedRequest, versionRequired: boolean, change: Update["change"]): Answer {
@@ -219,8 +209,9 @@ export class ResourceRequests {
       return jsonAnswer(code, JSON.stringify(scaleOf(entry.object, kind.scale)));
     }
     if (!readAccept(request.headers.accept).table) return jsonAnswer(code, entry.json);
-    const version = entry.object.metadata.resourceVersion;
-    return jsonAnswer(code, tableJson(kind, { entries: [entry], resourceVersion: version }, this.#clock.now(), query));
+    const { resourceVersion } = entry.object.metadata;
+    const page = { entries: [entry], metadata: { resourceVersion } };
+    return jsonAnswer(code, tableJson(kind, page, this.#clock.now(), query));
   }
 
   #refuseFuture(version: number | undefined): void {
@@ -247,9 +238,9 @@ export function subresourceOf(kind: ServedKind, name: string, part: string | und
   throw kind.strategicMerge ? noSuchResource() : notFound(kind.type, name);
 }
 
-function listJson(kind: ServedKind, entries: readonly Entry[], version: string): string {
+function listJson(kind: ServedKind, { entries, metadata }: Page): string {
   const items = entries.map(({ json }) => json).join(",");
-  const head = { kind: kind.listKind, apiVersion: apiVersionOf(kind.type), metadata: { resourceVersion: version } };
+  const head = { kind: kind.listKind, apiVersion: apiVersionOf(kind.type), metadata };
   return `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`;
 }
 

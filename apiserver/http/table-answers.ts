@@ -1,19 +1,14 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { includeObjectOf, tableOf } from "../kinds/tables.ts";
 import type { ServedKind } from "../served-kind.ts";
-import type { Entry } from "../storage/storage.ts";
 import type { WatchEncoding } from "../watch/watch-stream.ts";
+import type { Page } from "./lists.ts";
 
 /** A list as the table that `kubectl get` prints. */
-export function tableJson(
-  kind: ServedKind,
-  { entries, resourceVersion }: { readonly entries: readonly Entry[]; readonly resourceVersion: string },
-  now: Date,
-  query: URLSearchParams,
-): string {
+export function tableJson(kind: ServedKind, { entries, metadata }: Page, now: Date, query: URLSearchParams): string {
   const objects = entries.map(({ object }) => object);
   return JSON.stringify(
-    tableOf(kind, objects, { includeObject: includeObjectOf(query.get("includeObject")), now, resourceVersion }),
+    tableOf(kind, objects, { includeObject: includeObjectOf(query.get("includeObject")), now, metadata }),
   );
 }
 

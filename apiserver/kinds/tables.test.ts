@@ -15,7 +15,7 @@ const kind: ServedKind = {
 const thing = { metadata: { name: "a", resourceVersion: "7" }, spec: { x: 1 } } as KubeObject;
 
 it("a table has a definition for each column and a cell for each definition", () => {
-  expect(tableOf(kind, [thing], { includeObject: "Metadata", now, resourceVersion: "9" })).toEqual({
+  expect(tableOf(kind, [thing], { includeObject: "Metadata", now, metadata: { resourceVersion: "9" } })).toEqual({
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
     metadata: { resourceVersion: "9" },

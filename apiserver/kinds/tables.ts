@@ -13,8 +13,15 @@ export interface TableOptions {
   readonly includeObject: IncludeObject;
   /** For ages. */
   readonly now: Date;
-  /** For a list: its version. A single object has its own. */
+  /** Of a list. A single object has its own version. */
+  readonly metadata?: TableMetadata;
+}
+
+/** `ListMeta`. */
+interface TableMetadata {
   readonly resourceVersion?: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
 }
 
 interface Row {
@@ -26,18 +33,18 @@ interface Row {
 export interface Table {
   readonly kind: "Table";
   readonly apiVersion: "meta.k8s.io/v1";
-  readonly metadata: { readonly resourceVersion?: string };
+  readonly metadata: TableMetadata;
   readonly columnDefinitions: readonly Omit<Column, "cell">[];
   readonly rows: readonly Row[];
 }
 
 /** The table of a list, of one object, or of the object of a watch event (a table of one row). */
 export function tableOf(kind: ServedKind, objects: readonly KubeObject[], options: TableOptions): Table {
-  const resourceVersion = options.resourceVersion ?? objects[0]?.metadata.resourceVersion;
+  const resourceVersion = objects[0]?.metadata.resourceVersion;
   return {
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
-    metadata: resourceVersion === undefined ? {} : { resourceVersion },
+    metadata: options.metadata ?? (resourceVersion === undefined ? {} : { resourceVersion }),
     columnDefinitions: kind.columns.map(definitionOf),
     rows: objects.map((object) => rowOf(kind, object, options)),
   };

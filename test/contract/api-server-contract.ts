@@ -4,6 +4,7 @@ import { describeEdges } from "./edges.ts";
 import { describeFailures } from "./failures.ts";
 import { describeFields } from "./fields.ts";
 import { describeMemoryImages } from "./memory-images.ts";
+import { describePaging } from "./paging.ts";
 import { describePatching } from "./patching.ts";
 import { describeSelecting } from "./selecting.ts";
 import { describeServices } from "./services.ts";
@@ -22,6 +23,7 @@ export function describeApiServerContract(where: string, open: OpenContractApi):
   describePatching(where, open);
   describeDeleting(where, open);
   describeSelecting(where, open);
+  describePaging(where, open);
   describeStatusAndScale(where, open);
   describeFailures(where, open);
   describeServices(where, open);

@@ -33,7 +33,14 @@ export interface Reply {
   /** The body as an error Status. */
   readonly status: Status;
   /** The body as a list. */
-  readonly list: { readonly metadata: { readonly resourceVersion: string }; readonly items: readonly AnyObject[] };
+  readonly list: {
+    readonly metadata: {
+      readonly resourceVersion: string;
+      readonly continue?: string;
+      readonly remainingItemCount?: number;
+    };
+    readonly items: readonly AnyObject[];
+  };
 }
 
 export interface AnyEvent {
