@@ -83,7 +83,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   const unsent = new UnsentAnswers(options.maxUnsentBytes ?? Math.min(unsentAnswersMax, quotaForHeap()));
   const bodies = new UnfinishedBodies(options.maxBodyBytes ?? defaultBodyBytesMax);
   const services: Services = {
-    access: { port, token },
+    access: { port, tls: tls !== undefined, token },
     kinds,
     documents: new ServerDocuments(options.kinds),
     resources: new ResourceRequests({ ...objects, clock, bodies, unsent }),

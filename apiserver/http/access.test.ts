@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { refusalOfAccess } from "./access.ts";
 
-const rules = { port: 6443, token: "s3cret" };
+const rules = { port: 6443, tls: true, token: "s3cret" };
 const ours = { host: "127.0.0.1:6443", authorization: "Bearer s3cret" };
 
 describe("access to the API server", () => {
@@ -37,6 +37,19 @@ describe("access to the API server", () => {
     },
   );
 
+  it.each([
+    [443, true],
+    [80, false],
+  ])("is open under a host without a port if the server has port %i, with TLS: %s", (port, tls) => {
+    const headers = { ...ours, host: "127.0.0.1" };
+    expect(refusalOfAccess(headers, { ...rules, port, tls })).toBeUndefined();
+    expect(refusalOfAccess({ ...headers, host: "evil.example" }, { ...rules, port, tls })?.code).toBe(403);
+    expect(refusalOfAccess(headers, { ...rules, port, tls: !tls })?.code).toBe(403);
+    const origin = tls ? "https://localhost" : "http://localhost";
+    expect(refusalOfAccess({ ...headers, origin }, { ...rules, port, tls })).toBeUndefined();
+    expect(refusalOfAccess({ ...headers, origin: "null" }, { ...rules, port, tls })?.code).toBe(403);
+  });
+
   it.each([undefined, "", "Bearer", "Bearer wrong", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret"])(
     "is refused with the credentials %j",
     (authorization) => {
@@ -45,6 +58,6 @@ describe("access to the API server", () => {
   );
 
   it("accepts all clients without a configured token", () => {
-    expect(refusalOfAccess({ host: ours.host }, { port: 6443, token: undefined })).toBeUndefined();
+    expect(refusalOfAccess({ host: ours.host }, { ...rules, token: undefined })).toBeUndefined();
   });
 });

@@ -5,6 +5,8 @@ import { foreignCaller, type StatusError, unauthorized } from "../status-errors.
 export interface AccessRules {
   /** The port that the server listens on. */
   readonly port: number;
+  /** Whether it speaks TLS. It decides which port a host without a port means. */
+  readonly tls: boolean;
   /** The bearer token that callers must send; undefined: none is required. */
   readonly token: string | undefined;
 }
@@ -13,8 +15,9 @@ export interface AccessRules {
  * The reason to reject a request before anything else. A client of this server can start processes. A web page can make
  * a browser send requests to loopback addresses: under a name of its own that resolves there, or with its own origin.
  */
-export function refusalOfAccess(headers: IncomingHttpHeaders, { port, token }: AccessRules): StatusError | undefined {
-  if (!isOurHost(headers.host, port)) return foreignCaller("this API server answers on loopback names only");
+export function refusalOfAccess(headers: IncomingHttpHeaders, rules: AccessRules): StatusError | undefined {
+  const { port, tls, token } = rules;
+  if (!isOurHost(headers.host, { port, tls })) return foreignCaller("this API server answers on loopback names only");
   if (headers.origin !== undefined && !isOurOrigin(headers.origin, port)) {
     return foreignCaller("this API server does not answer to web pages of other origins");
   }
@@ -23,14 +26,15 @@ export function refusalOfAccess(headers: IncomingHttpHeaders, { port, token }: A
 
 const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i;
 
-function isOurHost(host: string | undefined, port: number): boolean {
-  const [, name = "", hostPort] = /^(.*?)(?::(\d+))?$/.exec(host ?? "") ?? [];
+/** Clients leave out the port of their scheme: 443 with TLS, else 80. */
+function isOurHost(host: string | undefined, { port, tls }: Pick<AccessRules, "port" | "tls">): boolean {
+  const [, name = "", hostPort = tls ? 443 : 80] = /^(.*?)(?::(\d+))?$/.exec(host ?? "") ?? [];
   return loopback.test(name) && Number(hostPort) === port;
 }
 
 function isOurOrigin(origin: string, port: number): boolean {
-  const [, host] = /^https?:\/\/([^/]+)$/.exec(origin) ?? [];
-  return isOurHost(host, port);
+  const [, scheme, host] = /^(https?):\/\/([^/]+)$/.exec(origin) ?? [];
+  return isOurHost(host, { port, tls: scheme === "https" });
 }
 
 function bears(authorization: string | undefined, token: string): boolean {
