@@ -6,7 +6,6 @@ import {
   makeServerCertificate,
   type Validity,
 } from "../lib/certificates/certificates.ts";
-import type { Clock } from "../lib/time/clock.ts";
 
 /** Credentials that let only the owner of this machine use the API server. */
 export interface Credentials {
@@ -16,20 +15,14 @@ export interface Credentials {
   readonly token: string;
 }
 
-const dayMs = 86_400_000;
-
-/** Longer than any run. */
-export function validityFrom(clock: Clock): Validity {
-  const nowMs = clock.now().getTime();
-  return { notBefore: new Date(nowMs - dayMs), notAfter: new Date(nowMs + 3650 * dayMs) };
-}
+/** Always, from 1970 to the end of 9999: a machine may start with a wrong clock, which is corrected during the run. Only this run trusts these certificates. */
+export const validity: Validity = { notBefore: new Date(0), notAfter: new Date(253_402_300_799_000) };
 
 /**
  * Creates a new CA, server certificate and token at every start. kubectl sends a token only over TLS, so the API server
  * must use TLS. The CA's key is discarded at once, so nothing else can be signed by it.
  */
-export async function makeCredentials(clock: Clock): Promise<Credentials> {
-  const validity = validityFrom(clock);
+export async function makeCredentials(): Promise<Credentials> {
   const authority = await makeAuthority("rouse-local-ca", validity);
   const server = await makeServerCertificate(authority, {
     commonName: "rouse-local-api",

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../lib/log/log.ts";
-import { systemClock } from "../lib/time/clock.ts";
 import { DataDirectoryRefused, openDataDirectory } from "./data-directory.ts";
 import { makeDrainCredentials, writeDrainFiles } from "./drain-credentials.ts";
 
@@ -42,7 +41,7 @@ describe("the data directory", () => {
     chmodSync(folder.path, 0o755);
     openDataDirectory(folder.path, silentLogger);
     mkdirSync(drain, { mode: 0o755 });
-    writeDrainFiles(folder.path, await makeDrainCredentials(systemClock));
+    writeDrainFiles(folder.path, await makeDrainCredentials());
     for (const path of [folder.path, drain]) expect(statSync(path).mode & 0o777).toBe(0o700);
   });
 

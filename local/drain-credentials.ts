@@ -10,8 +10,7 @@ import {
 } from "../lib/certificates/certificates.ts";
 import { makeFoldersSync } from "../lib/files/make-folders.ts";
 import { writeWhole } from "../lib/files/write-whole.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import { validityFrom } from "./credentials.ts";
+import { validity } from "./credentials.ts";
 
 /** What the two sides of the drain listener prove to each other. */
 export interface LocalDrainCredentials {
@@ -23,8 +22,7 @@ export interface LocalDrainCredentials {
  * Creates new certificates at every start. Any program and any web page of this machine can reach the drain listener, and who may
  * ask there can stop sandboxes. The keys of the authority and of the controller stay in memory.
  */
-export async function makeDrainCredentials(clock: Clock): Promise<LocalDrainCredentials> {
-  const validity = validityFrom(clock);
+export async function makeDrainCredentials(): Promise<LocalDrainCredentials> {
   const authority = await makeAuthority("rouse-local-drain-ca", validity);
   const [activator, controller] = await Promise.all([
     makeServerCertificate(authority, {

@@ -69,8 +69,8 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   const places = loopbackPlaces(data.path);
   // The activator's address for Services: it opens a port there for each port of a sandbox.
   const front = await usableLoopback(places.activator, log);
-  const credentials = await makeCredentials(clock);
-  const drain = await makeDrainCredentials(clock);
+  const credentials = await makeCredentials();
+  const drain = await makeDrainCredentials();
 
   const podLogs = new LateBoundPodLogs();
   await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });

@@ -29,8 +29,9 @@ const users: Readonly<Record<string, { readonly commonName: string; readonly org
 
 /** Creates the missing certificates and kubeconfigs of the cluster. */
 export async function makeCredentials(layout: Layout, clock: Clock): Promise<void> {
-  const now = clock.now().getTime();
-  const validity = { notBefore: new Date(now - dayMs), notAfter: new Date(now + validDays * dayMs) };
+  // From the beginning: the clock may be ahead now, and corrected later.
+  const notAfter = new Date(clock.now().getTime() + validDays * dayMs);
+  const validity = { notBefore: new Date(0), notAfter };
   const authority = await kept(layout, "ca", keyFits, () => makeAuthority("rouse-cluster", validity));
   const issuer = new X509Certificate(authority.certificate).publicKey;
   const isOurs = (pair: CertificatePair) => keyFits(pair) && new X509Certificate(pair.certificate).verify(issuer);

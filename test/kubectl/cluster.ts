@@ -23,7 +23,7 @@ export async function openCluster(binary: Binary, podLogs?: PodLogSource): Promi
   await using cleanup = new AsyncDisposableStack();
   const home = await mkdtemp(join(tmpdir(), "rouse-kubectl-"));
   cleanup.defer(() => rm(home, { recursive: true }));
-  const credentials = await makeCredentials(systemClock);
+  const credentials = await makeCredentials();
   const { authority, server: pair, token } = credentials;
   const server = cleanup.use(
     await startMemoryApiServer({

@@ -6,7 +6,6 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { systemClock } from "../../../../lib/time/clock.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "../../../../local/credentials.ts";
 import { established } from "../../support/established.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -43,7 +42,7 @@ export async function startBareApiServer(
   cleanup.defer(() => rm(home, { recursive: true }));
   const [client = 0, peer = 0, secure = 0] = await freePorts(3);
   // Keys of elliptic curves: the API server needs a good part of its start to make one of RSA for itself.
-  const credentials = await makeCredentials(systemClock);
+  const credentials = await makeCredentials();
   await writeFile(join(home, "server.crt"), credentials.server.certificate);
   await writeFile(join(home, "server.key"), credentials.server.key);
   await writeFile(join(home, "tokens"), `${credentials.token},administrator,1,system:masters\n`);
