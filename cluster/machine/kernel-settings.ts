@@ -1,8 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeWhole } from "../../lib/files/write-whole.ts";
+import { succeeds } from "../command.ts";
 
 const pathOf = (setting: string) => join("/proc/sys", setting);
+
+/** There is none until the kernel module `br_netfilter` is loaded. */
+export const bridgeFilterSetting = pathOf("net/bridge/bridge-nf-call-iptables");
+
+/** Loads the kernel module whose setting the cluster changes. Whether that worked is told by the requirements of a machine. */
+export async function loadBridgeFilter(
+  setting: string = bridgeFilterSetting,
+  load: typeof succeeds = succeeds,
+): Promise<void> {
+  if (!existsSync(setting)) await load("modprobe", ["br_netfilter"]);
+}
 
 /** Settings that Pods need to reach each other and their Services. */
 const wanted: Readonly<Record<string, string>> = {

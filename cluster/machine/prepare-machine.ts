@@ -4,6 +4,7 @@ import { type BuiltPrograms, type ClusterProgram, clusterPrograms } from "../com
 import type { ClusterConfig } from "../config.ts";
 import type { Gvisor } from "../gvisor.ts";
 import { mayLowerOomScore } from "./capabilities.ts";
+import { loadBridgeFilter } from "./kernel-settings.ts";
 import { installPackages, missing, observeMachine } from "./requirements.ts";
 
 /** The machine lacks something. The message has a line for each missing thing, with the command that installs it. */
@@ -17,6 +18,7 @@ export class Unprepared extends Error {
  * @throws Unprepared
  */
 export async function prepareMachine(config: ClusterConfig, builder: ToolBuilder): Promise<BuiltPrograms> {
+  await loadBridgeFilter();
   let machine = observeMachine(builder.environment);
   if (config.installPackages && machine.isRoot && machine.missingPackages.length > 0) {
     builder.say(`installing ${machine.missingPackages.join(", ")} ...`);

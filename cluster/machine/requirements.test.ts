@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Machine, missing } from "./requirements.ts";
 
-const complete: Machine = { platform: "linux", isRoot: true, hasGo: true, missingPackages: [] };
+const complete: Machine = { platform: "linux", isRoot: true, hasGo: true, filtersBridges: true, missingPackages: [] };
 const directory = "/root/.cache/rouse/cluster";
 
 describe("the missing requirements of a cluster", () => {
@@ -12,6 +12,12 @@ describe("the missing requirements of a cluster", () => {
   it("is named with the one command that installs it", () => {
     expect(missing({ ...complete, missingPackages: ["runc", "nftables"] }, directory)).toEqual([
       "packages are missing: run `apt-get update && apt-get install -y --no-install-recommends runc nftables`, or add --install-packages",
+    ]);
+  });
+
+  it("has the kernel module whose setting a cluster changes", () => {
+    expect(missing({ ...complete, filtersBridges: false }, directory)).toEqual([
+      "the kernel module br_netfilter is not loaded, and it could not be loaded: run `modprobe br_netfilter`",
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { commandEnvironment, run } from "../command.ts";
+import { bridgeFilterSetting } from "./kernel-settings.ts";
 import { hiddenFolders } from "./mount-namespace.ts";
 
 /** The programs of the machine that a cluster needs, and the Debian packages that contain them. */
@@ -21,6 +22,8 @@ export interface Machine {
   readonly platform: string;
   readonly isRoot: boolean;
   readonly hasGo: boolean;
+  /** Whether the kernel can apply the rules of Services to the traffic of a bridge. */
+  readonly filtersBridges: boolean;
   readonly missingPackages: readonly string[];
 }
 
@@ -32,6 +35,10 @@ export function missing(machine: Machine, directory: string): readonly string[] 
   return [
     ...(machine.isRoot ? [] : ["a cluster needs root: run `sudo npm run cluster`"]),
     ...(machine.hasGo ? [] : ["Kubernetes is built with Go 1.26 or newer: see https://go.dev/doc/install"]),
+    // Only root can load it, so others are not told yet.
+    ...(machine.filtersBridges || !machine.isRoot
+      ? []
+      : ["the kernel module br_netfilter is not loaded, and it could not be loaded: run `modprobe br_netfilter`"]),
     ...(machine.missingPackages.length === 0
       ? []
       : [`packages are missing: run \`${installCommand(machine.missingPackages)}\`, or add --install-packages`]),
@@ -48,6 +55,7 @@ export function observeMachine(environment: Readonly<Record<string, string | und
     platform: process.platform,
     isRoot: process.getuid?.() === 0,
     hasGo: (environment["PATH"] ?? "").split(":").some((folder) => existsSync(`${folder}/go`)),
+    filtersBridges: existsSync(bridgeFilterSetting),
     missingPackages: [...new Set(absent.map((program) => packages[program] ?? program))],
   };
 }
