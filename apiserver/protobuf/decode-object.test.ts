@@ -10,7 +10,11 @@ const text = (field: number, value: string): Part => bytes(field, [...Buffer.fro
 const message = (field: number, ...parts: readonly Part[]): Part => bytes(field, parts.flat());
 
 function sent(kind: string, ...parts: readonly Part[]): Buffer {
-  const typeMeta = message(1, text(1, "v1"), text(2, kind));
+  return sentAs("v1", kind, ...parts);
+}
+
+function sentAs(apiVersion: string, kind: string, ...parts: readonly Part[]): Buffer {
+  const typeMeta = message(1, text(1, apiVersion), text(2, kind));
   return Buffer.from([...Buffer.from("k8s\0"), ...typeMeta, ...message(2, ...parts), ...text(3, ""), ...text(4, "")]);
 }
 
@@ -66,6 +70,23 @@ describe("an object in protobuf is read as the JSON that means the same:", () =>
     });
   });
 });
+
+it.each(["v1", "coordination.k8s.io/v1"])(
+  "options of a deletion in the version %s mean the same in protobuf",
+  (version) => {
+    const preconditions = message(2, text(1, "u"), text(2, "7"));
+    const options = [integer(1, 0), preconditions, text(4, "Orphan"), text(5, "All")];
+    expect(decodeObject(sentAs(version, "DeleteOptions", ...options))).toEqual({
+      apiVersion: version,
+      kind: "DeleteOptions",
+      gracePeriodSeconds: 0,
+      preconditions: { uid: "u", resourceVersion: "7" },
+      propagationPolicy: "Orphan",
+      dryRun: ["All"],
+    });
+    expect(decodeObject(sentAs(version, "DeleteOptions"))).toEqual({ apiVersion: version, kind: "DeleteOptions" });
+  },
+);
 
 it("an unsupported kind is distinguished from a malformed object", () => {
   expect(decodeObject(sent("Deployment", named("a")))).toBeUndefined();

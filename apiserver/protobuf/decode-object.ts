@@ -1,6 +1,6 @@
 import { ownField, setField } from "../../lib/data/own-fields.ts";
 import { isJsonObject, type JsonObject } from "../json-values.ts";
-import { envelope, type Field, type FieldType, type Message, objectMessages } from "./messages.ts";
+import { deleteOptions, envelope, type Field, type FieldType, type Message, objectMessages } from "./messages.ts";
 import { wireFields } from "./wire-fields.ts";
 
 /** The prefix of every Kubernetes object in protobuf. */
@@ -16,7 +16,8 @@ export function decodeObject(bytes: Buffer): JsonObject | undefined {
   if (!bytes.subarray(0, prefix.length).equals(prefix)) throw new RangeError("the prefix of an object is missing");
   const { typeMeta, raw } = decodeMessage(envelope, bytes.subarray(prefix.length));
   const { apiVersion, kind } = isJsonObject(typeMeta) ? typeMeta : {};
-  const message = ownField(objectMessages, `${String(apiVersion)}/${String(kind)}`);
+  const message =
+    kind === "DeleteOptions" ? deleteOptions : ownField(objectMessages, `${String(apiVersion)}/${String(kind)}`);
   if (!message) return undefined;
   return { apiVersion, kind, ...decodeMessage(message, Buffer.from(String(raw ?? ""), "base64")) };
 }

@@ -1,4 +1,4 @@
-// The field numbers of generated.proto, for the kinds that kubectl's `create` commands send.
+// The field numbers of generated.proto, for the kinds that kubectl's `create` commands send, and for the options of deletions.
 
 export type FieldType = "string" | "bytes" | "integer" | "boolean" | "time" | "intOrString" | Message;
 
@@ -90,6 +90,16 @@ export const objectMessages: Readonly<Record<string, Message>> = {
     3: listOf("imagePullSecrets", { 1: one("name") }),
     4: optional("automountServiceAccountToken", "boolean"),
   },
+};
+
+/** A client sends them in the version of the kind that it deletes. */
+export const deleteOptions: Message = {
+  1: optional("gracePeriodSeconds", "integer"),
+  2: one("preconditions", { 1: optional("uid", "string"), 2: optional("resourceVersion", "string") }),
+  3: optional("orphanDependents", "boolean"),
+  4: optional("propagationPolicy", "string"),
+  5: listOf("dryRun"),
+  6: optional("ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"),
 };
 
 /** `runtime.Unknown`, which has the type of an object. */

@@ -5,6 +5,16 @@ import { aConfigMap, aPod, aSandbox, configMapsOf, podsOf, sandboxesOf } from ".
 const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 
+/** `DeleteOptions` in protobuf, with the uid of the object as a precondition. */
+function deleteOptionsOf(uid: string): Uint8Array {
+  const field = (number: number, value: string | Uint8Array) => {
+    const bytes = typeof value === "string" ? Buffer.from(value) : value;
+    return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+  };
+  const typeMeta = Buffer.concat([field(1, "v1"), field(2, "DeleteOptions")]);
+  return Buffer.concat([Buffer.from("k8s\0"), field(1, typeMeta), field(2, field(2, field(1, uid)))]);
+}
+
 const create = async (api: ContractApi, collection: string, body: object) =>
   (await api.call("POST", collection, { body })).object;
 
@@ -85,6 +95,20 @@ function describeOptions(where: string, open: OpenContractApi): void {
       await using api = await open();
       await create(api, configMapsOf(api), aConfigMap("a"));
       expect((await api.call("DELETE", `${configMapsOf(api)}/a`, { body })).code).toBe(expected);
+    });
+
+    it("may come in protobuf, as from programs in Go", async () => {
+      await using api = await open();
+      const path = `${configMapsOf(api)}/a`;
+      const metadata = { name: "a", finalizers: ["rouse.dev/wait"] };
+      const { uid } = (await create(api, configMapsOf(api), aConfigMap("a", { metadata }))).metadata;
+      const contentType = "application/vnd.kubernetes.protobuf";
+      const wrong = await api.call("DELETE", path, { body: deleteOptionsOf("another"), contentType });
+      expect(wrong.code).toBe(409);
+      const deleted = await api.call("DELETE", path, { body: deleteOptionsOf(uid ?? ""), contentType });
+      expect([deleted.code, deleted.object.metadata.deletionTimestamp]).toEqual([200, expect.any(String)]);
+      const body = { metadata: { finalizers: null } };
+      await api.call("PATCH", path, { body, contentType: merge });
     });
 
     it("may have a negative grace period in the query, and none in the body that is no number", async () => {
