@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -28,9 +28,9 @@ const wanted = () => {
 };
 
 const npm = (args) => {
-  // npm passes its own path to its child processes. Without it (started by hand), `npm` is on the PATH.
-  const own = process.env.npm_execpath;
-  const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
+  // npm passes its own path to its child processes, and so do yarn and pnpm. Started by them or by hand, `npm` is on the PATH.
+  const own = process.env.npm_execpath ?? "";
+  const [command, first] = basename(own) === "npm-cli.js" ? [process.execPath, [own]] : ["npm", []];
   const done = spawnSync(command, [...first, ...args], {
     cwd: root,
     stdio: ["ignore", "ignore", "pipe"],
@@ -83,7 +83,8 @@ const takeLock = async () => {
 const install = () => {
   if (!isInstalled()) {
     process.stderr.write("setup: installing packages (only the first time, or when they changed) ...\n");
-    npm(["ci", "--no-audit", "--no-fund"]);
+    // Else npm leaves the packages for development out, if NODE_ENV or its settings say so. Everything here needs them.
+    npm(["ci", "--include=dev", "--no-audit", "--no-fund"]);
   }
   if (!pinnedNodeRuns()) {
     // If npm is configured to skip install scripts, the pinned Node's install script has not run.

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
@@ -16,11 +16,14 @@ function cloneWithNpm() {
   const dependencies = { node: process.versions.node };
   writeFileSync(join(root, "package.json"), JSON.stringify({ dependencies, devDependencies: {} }));
   writeFileSync(join(root, "package-lock.json"), "{}");
-  const npm = join(root, "npm.js");
+  cpSync(new URL("run", import.meta.url), join(root, "scripts/run"));
+  const npm = join(root, "npm-cli.js");
   writeFileSync(
     npm,
-    `const { appendFileSync, mkdirSync, rmSync, symlinkSync } = require("node:fs");
+    `#!${process.execPath}
+const { appendFileSync, mkdirSync, rmSync, symlinkSync } = require("node:fs");
 appendFileSync("journal", "begins\\n");
+appendFileSync("arguments", process.argv.slice(2).join(" "));
 rmSync("node_modules", { recursive: true, force: true });
 setTimeout(() => {
   mkdirSync("node_modules/.bin", { recursive: true });
@@ -29,9 +32,17 @@ setTimeout(() => {
 }, 1_000);
 `,
   );
-  const setup = () => run(process.execPath, [join(root, "scripts/setup.mjs")], { env: { npm_execpath: npm } });
+  mkdirSync(join(root, "bin"));
+  cpSync(npm, join(root, "bin/npm"));
+  chmodSync(join(root, "bin/npm"), 0o755);
+  const PATH = [join(root, "bin"), dirname(process.execPath), process.env["PATH"]].join(delimiter);
+  const setup = (env: Readonly<Record<string, string>> = { npm_execpath: npm }) =>
+    run(process.execPath, [join(root, "scripts/setup.mjs")], { env });
   return {
+    root,
+    PATH,
     setup,
+    asked: () => readFileSync(join(root, "arguments"), "utf8"),
     done: () => readFileSync(journal, "utf8").trim().split("\n"),
     changeLock: () => writeFileSync(join(root, "package-lock.json"), '{"changed":true}'),
     [Symbol.dispose]: () => rmSync(root, { recursive: true, force: true }),
@@ -54,4 +65,19 @@ it("packages are installed again when the lock file has changed, and else not", 
   clone.changeLock();
   await clone.setup();
   expect(clone.done()).toHaveLength(4);
+});
+
+it("packages for development are installed, by the npm of the machine if yarn starts the setup", async () => {
+  using clone = cloneWithNpm();
+  await clone.setup({ NODE_ENV: "production", npm_execpath: "/usr/lib/yarn/bin/yarn.js", PATH: clone.PATH });
+  expect(clone.asked()).toMatch(/^ci --include=dev /);
+});
+
+it("programs run in their clone, also if the shell looks for folders elsewhere", async () => {
+  using clone = cloneWithNpm();
+  const elsewhere = join(clone.root, "elsewhere");
+  mkdirSync(join(elsewhere, "scripts"), { recursive: true });
+  const options = { cwd: clone.root, env: { PATH: clone.PATH, CDPATH: elsewhere } };
+  const { stdout } = await run("sh", ["scripts/run", "--print", "process.cwd()"], options);
+  expect(stdout.trim()).toBe(realpathSync(clone.root));
 });
