@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -26,6 +26,14 @@ it("the checksums name each file but themselves, in order, and sha256sum accepts
   expect(await run("sha256sum", ["--check", checksumsFile], { directory: folder })).toContain("release.json: OK");
   write("release.json", "another");
   await expect(run("sha256sum", ["--check", checksumsFile], { directory: folder })).rejects.toThrow("did NOT match");
+});
+
+it("the checksums name files that begin with a dot, and a link is rejected", () => {
+  mkdirSync(join(folder, ".hidden"));
+  for (const name of [".a", ".hidden/b"]) write(name, name);
+  expect(checksums(folder)).toMatch(/ {2}\.a\n.* {2}\.hidden\/b\n$/);
+  symlinkSync("nowhere", join(folder, "link"));
+  expect(() => checksums(folder)).toThrow("link in ");
 });
 
 it("openssl verifies a signature by a key that was handed in", async () => {
