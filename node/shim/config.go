@@ -21,9 +21,12 @@ import (
 // it in the state file of the container, where the node agent reads it.
 const configAnnotation = "hibernation.rouse.dev/config-hash"
 
+// runscAnnotation has the build of runsc whose sentry a Pod has. The file may be replaced while the Pod runs, and only this build restores its memory.
+const runscAnnotation = "hibernation.rouse.dev/runsc"
+
 // noteConfig reads the OCI bundle of a container before gVisor changes it, and writes the hash of what it runs into it, and what
-// the agent has to know of the node. It returns the annotations without both, and the hash.
-func noteConfig(bundle, id string) (map[string]string, string, error) {
+// the agent has to know of the node and of the runsc that creates the container. It returns the annotations without all that, and the hash.
+func noteConfig(bundle, id, runsc string) (map[string]string, string, error) {
 	path := filepath.Join(bundle, "config.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -42,10 +45,10 @@ func noteConfig(bundle, id string) (map[string]string, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("config.json of %s: %w", bundle, err)
 	}
-	for _, ours := range []string{configAnnotation, memoryMountAnnotation} {
+	for _, ours := range []string{configAnnotation, memoryMountAnnotation, runscAnnotation} {
 		delete(annotations, ours) // a Pod must not say them
 	}
-	if whole["annotations"], err = json.Marshal(noted(annotations, hash)); err != nil {
+	if whole["annotations"], err = json.Marshal(noted(annotations, hash, runsc)); err != nil {
 		return nil, "", err
 	}
 	if text, err = json.Marshal(whole); err != nil {
@@ -54,16 +57,24 @@ func noteConfig(bundle, id string) (map[string]string, string, error) {
 	return annotations, hash, os.WriteFile(path, text, 0o600)
 }
 
-// noted are the annotations with those of the shim. Without one of them the agent does not capture the Pod.
-func noted(annotations map[string]string, hash string) map[string]string {
+// noted are the annotations with those of the shim. Without one of them the agent does not capture the Pod. The sentry is of the build of the
+// container that holds the Pod together. To ask for it takes a process, so only a Pod that may be captured has it.
+func noted(annotations map[string]string, hash, runsc string) map[string]string {
 	found := maps.Clone(annotations)
 	found[configAnnotation] = hash
-	mount, err := memoryMount()
-	if err != nil {
-		log.L.Warnf("cannot tell where this node keeps memory, so the Pod cannot be captured: %v", err)
-		return found
+	note := func(name string, value string, err error) {
+		if err == nil {
+			found[name] = value
+		} else {
+			log.L.Warnf("cannot tell %s, so the Pod cannot be captured: %v", name, err)
+		}
 	}
-	found[memoryMountAnnotation] = mount
+	mount, err := memoryMount()
+	note(memoryMountAnnotation, mount, err)
+	if annotations[runHashAnnotation] != "" && annotations["io.kubernetes.cri.container-name"] == "" {
+		build, err := versionOf(runsc)
+		note(runscAnnotation, build, err)
+	}
 	return found
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containerd/containerd/api/runtime/task/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,7 +44,7 @@ func hashOfConfig(t *testing.T, text string) string {
 	if err := os.WriteFile(filepath.Join(folder, "config.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, hash, err := noteConfig(folder, "CONTAINER-1")
+	_, hash, err := noteConfig(folder, "CONTAINER-1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +75,10 @@ func TestWhateverSaysWhatRunsChangesTheConfigHash(t *testing.T) {
 func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "config.json")
-	text := strings.Replace(usualConfig, `"annotations": {`, `"annotations": {"`+configAnnotation+`": "forged", "`+memoryMountAnnotation+`": "forged", `, 1)
+	text := strings.Replace(usualConfig, `"annotations": {`, `"annotations": {"`+configAnnotation+`": "forged", "`+memoryMountAnnotation+`": "forged", "`+runscAnnotation+`": "forged", `, 1)
 	os.WriteFile(path, []byte(text), 0o600)
-	annotations, hash, err := noteConfig(folder, "CONTAINER-1")
-	if err != nil || annotations[configAnnotation]+annotations[memoryMountAnnotation] != "" || hash != hashOfConfig(t, usualConfig) {
+	annotations, hash, err := noteConfig(folder, "CONTAINER-1", "")
+	if err != nil || annotations[configAnnotation]+annotations[memoryMountAnnotation]+annotations[runscAnnotation] != "" || hash != hashOfConfig(t, usualConfig) {
 		t.Fatalf("got %v, %q, %v", annotations, hash, err)
 	}
 	after, _ := os.ReadFile(path)
@@ -94,8 +95,29 @@ func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
 	if config.Other != "18446744073709551615" || config.Annotations["io.kubernetes.cri.sandbox-uid"] != "UID-1" {
 		t.Errorf("config.json is now %s", after)
 	}
-	if _, again, _ := noteConfig(folder, "CONTAINER-1"); again != hash {
+	if _, again, _ := noteConfig(folder, "CONTAINER-1", ""); again != hash {
 		t.Error("the hash depends on itself")
+	}
+}
+
+func TestTheBuildOfTheSentryOfAPodThatMayBeCapturedIsWrittenIntoTheBundle(t *testing.T) {
+	n := newNode(t)
+	buildIn := func(request *task.CreateTaskRequest) string {
+		n.wants("the container", request, "create", "start")
+		text, _ := os.ReadFile(filepath.Join(request.Bundle, "config.json"))
+		var config struct{ Annotations map[string]string }
+		json.Unmarshal(text, &config)
+		return config.Annotations[runscAnnotation]
+	}
+	if got := buildIn(n.request("s1", "", "")); got != "2026.1+abc" {
+		t.Errorf("config.json says %q", got)
+	}
+	n.write("runsc", "#!/bin/sh\necho runsc version 2026.2+longer\n", 0o700)
+	if got := buildIn(n.request("s2", "", "")); got != "2026.2+longer" {
+		t.Errorf("after an upgrade, config.json says %q", got)
+	}
+	if got := buildIn(n.withoutHibernation(n.request("s3", "", ""))); got != "" {
+		t.Errorf("for a Pod that is never captured, config.json says %q", got)
 	}
 }
 

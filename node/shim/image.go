@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -163,14 +164,35 @@ type onlyReader struct{ io.Reader }
 // longestVersion bounds the wait for an answer that takes runsc less than 0.1 s.
 const longestVersion = 5 * time.Second
 
+// askedRunsc is the file that was asked last, and its answer: the shim of a Pod that is restored needs it twice.
+var askedRunsc struct {
+	sync.Mutex
+	file    os.FileInfo
+	version string
+}
+
 // versionOf asks runsc for the stamp of its build.
 func versionOf(runsc string) (string, error) {
+	askedRunsc.Lock()
+	defer askedRunsc.Unlock()
+	path, err := exec.LookPath(runsc)
+	if err != nil {
+		return "", unknown{err}
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return "", unknown{err}
+	}
+	if last := askedRunsc.file; last != nil && os.SameFile(last, file) && last.ModTime().Equal(file.ModTime()) && last.Size() == file.Size() {
+		return askedRunsc.version, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), longestVersion)
 	defer cancel()
-	output, err := exec.CommandContext(ctx, runsc, "--version").Output()
+	output, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
 		return "", unknown{fmt.Errorf("%s --version: %w", runsc, err)}
 	}
 	line, _, _ := strings.Cut(string(output), "\n")
-	return strings.TrimPrefix(line, "runsc version "), nil
+	askedRunsc.file, askedRunsc.version = file, strings.TrimPrefix(line, "runsc version ")
+	return askedRunsc.version, nil
 }

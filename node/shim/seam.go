@@ -28,11 +28,11 @@ const imageAnnotation = "hibernation.rouse.dev/image"
 // newExtension is called once for each container, before gVisor creates it. Each container gets an extension, because
 // each may be captured later.
 func newExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
-	annotations, config, err := noteConfig(request.Bundle, request.ID)
+	settings, err := settingsOf(request)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := settingsOf(request)
+	annotations, config, err := noteConfig(request.Bundle, request.ID, settings.BinaryName)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,11 @@ func newExtension(ctx context.Context, next extension.TaskServiceExt, request *t
 // newPodExtension is called instead if a setting of gVisor, `grouping`, has one shim serve all containers of a Pod.
 // That shim keeps one extension for all of them, which cannot tell them apart.
 func newPodExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
-	annotations, _, err := noteConfig(request.Bundle, request.ID)
+	settings, err := settingsOf(request)
+	if err != nil {
+		return nil, err
+	}
+	annotations, _, err := noteConfig(request.Bundle, request.ID, settings.BinaryName)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,8 @@ async function writeImage(order: CaptureOrder, doors: Doors, bounds: Bounds): Pr
   const names = [...(await files.list(folder))].sort();
   const [, facts] = await keepOnDisk({ folder, names, namespace: key.namespace, signal, timed }, doors);
   const description: Description = {
-    runsc: await runsc.version(signal),
+    // The file may have been replaced since the Pod was looked at.
+    runsc: sandbox.runsc ?? (await runsc.version(signal)),
     containers: sandbox.containers,
     files: Object.fromEntries(facts),
     configs: sandbox.configs,

@@ -73,7 +73,7 @@ const usual: Observed = {
   sandbox: {
     ...{ id: "s", sentry: 7, isPaused: false, isTorn: false, isOurs: true, containersAre: "" },
     ...{ containers: ["main"], containerIds: ["s-main"], configs: { "": "0", main: "1" } },
-    ...{ gofers: [], memoryMount: "1", passed: { runHash: "h" } },
+    ...{ gofers: [], memoryMount: "1", runsc: "v1", passed: { runHash: "h" } },
   },
   disk: { isPartial: false, image: undefined, marks: [], refused: undefined, hasLeftovers: false },
   store: { id: "store-1", replaces: ["store-0"] },
@@ -106,6 +106,8 @@ describe("a Pod that cannot be captured", () => {
     ["ForeignShim", { sandbox: { ...sandbox, isOurs: false } }],
     ["AlreadyCaptured", { isCapturedElsewhere: true }],
     ["RunscMissing", { runscVersion: undefined }],
+    ["ShimTooOld", { sandbox: { ...sandbox, runsc: undefined } }],
+    ["RunscReplaced", { runscVersion: "v2" }],
     ["StoreReadOnly", { trial: "ReadOnly" }],
     ["DiskFull", { trial: "Full" }],
     ["SizeUnknown", { memoryBytes: undefined }],

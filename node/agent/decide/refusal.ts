@@ -19,6 +19,7 @@ export const refusalReasons = [
   "ContainerEnding",
   "AlreadyCaptured",
   "RunscMissing",
+  "RunscReplaced",
   "NoPublicKey",
   "StoreReadOnly",
   "SizeUnknown",
@@ -100,6 +101,14 @@ function refusalOfSandbox(observed: Observed): Refusal | undefined {
   if (observed.isKilled) return { reason: "ContainerEnding", message: "a container of the Pod was told to end" };
   if (isCapturedElsewhere) return { reason: "AlreadyCaptured", message: "the Pod is captured in another memory image" };
   if (runscVersion === undefined) return { reason: "RunscMissing", message: "this node has no usable runsc" };
+  if (sandbox.runsc === undefined) {
+    return { reason: "ShimTooOld", message: "the shim that started the Pod does not say which runsc it has used" };
+  }
+  if (sandbox.runsc !== runscVersion) {
+    const message =
+      "runsc was replaced after the Pod was started, and only the build of the Pod could restore its memory";
+    return { reason: "RunscReplaced", message };
+  }
   if (!observed.hasPublicKeys) {
     return { reason: "NoPublicKey", message: "this node does not know the public key of the controller yet" };
   }

@@ -28,6 +28,8 @@ export interface PodSandbox {
   readonly gofers: readonly number[];
   /** The mount on which the kernel keeps files that are memory alone, if the shim says it. */
   readonly memoryMount: string | undefined;
+  /** The build of runsc that its sentry is of, if the shim says it. */
+  readonly runsc: string | undefined;
   /** The annotations of the Pod that containerd has passed on: the memory that it asks for, and the hash of what it runs. */
   readonly passed: { readonly image?: string | undefined; readonly runHash?: string | undefined };
 }
@@ -58,6 +60,7 @@ const unfinished = /\.state\.(?:agent|\d+)\.new$/;
 const containerName = "io.kubernetes.cri.container-name";
 /** Set by our shim, after the annotations of the Pod. */
 const configHash = "hibernation.rouse.dev/config-hash";
+const runscBuild = "hibernation.rouse.dev/runsc";
 const memoryMountOf = "hibernation.rouse.dev/memory-mount";
 
 /**
@@ -127,6 +130,7 @@ export class Sandboxes {
       containerIds: files.map(containerOf),
       configs: configsOf([state, ...containers]),
       gofers: [state, ...containers].flatMap(({ goferPid }) => (goferPid ? [goferPid] : [])),
+      runsc: annotationOf(state, runscBuild),
       memoryMount: annotationOf(state, memoryMountOf),
       passed: { image: annotationOf(state, memoryImageAnnotation), runHash: annotationOf(state, runHashAnnotation) },
       containersAre: files.map((name, index) => `${containerOf(name)} ${states[index]?.status ?? ""}`).join(),

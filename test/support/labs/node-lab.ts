@@ -196,6 +196,7 @@ const specOf = (uid: string, name?: string) => ({
     "hibernation.rouse.dev/config-hash": `config of ${name ?? "the sandbox"}`,
     ...(name !== undefined && { "io.kubernetes.cri.container-name": name }),
     "hibernation.rouse.dev/memory-mount": mountOfTemporary(),
+    "hibernation.rouse.dev/runsc": "v0.0.0-test",
   },
 });
 
