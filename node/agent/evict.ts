@@ -24,7 +24,8 @@ export async function findEvictable(
 const capturedAt = ({ memoryImage }: Evictable): string => memoryImage.status?.capturedAt ?? "";
 
 function isAsleep({ spec, status }: Stored<MemoryImage>, key: ImageKey, view: View): boolean {
-  if (status?.phase !== "Captured" || status.restore || view.podByUid(spec.podUID)) return false;
+  const isCapturedThere = view.podByUid(spec.podUID)?.metadata.namespace === key.namespace;
+  if (status?.phase !== "Captured" || status.restore || isCapturedThere) return false;
   const { metadata } = view.podByName(key.namespace, key.pod) ?? {};
   const isAskedFor = metadata?.annotations?.[memoryImageAnnotation] === key.image;
   // The shim does not restore a Pod that it has refused, which may run for ever.

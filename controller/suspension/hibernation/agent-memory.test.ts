@@ -47,6 +47,12 @@ it("the answer of an agent is that about this very Pod, and nothing is waited fo
   expect(memory.preflight({ spec: { containers: [] } })).toBeUndefined();
 });
 
+it("a MemoryImage of another namespace that names the Sandbox is none of its images", () => {
+  const own = image("Capture", { phase: "Captured" });
+  const forged = anImage({ metadata: { namespace: "other" }, spec: own.spec, status: { phase: "Captured" } });
+  expect(openMemory([own, forged]).memory.seen(sandbox, []).images).toEqual([own]);
+});
+
 it("memory is not kept if nobody can tell later which images it belongs to", () => {
   const { memory } = openMemory([image("Preflight", { preflight: { capturable: true } })]);
   const unknown = containerStatuses.map((one) => ({ ...one, imageID: "" }));

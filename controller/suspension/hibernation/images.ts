@@ -70,6 +70,9 @@ export function restoreOf({ status }: MemoryImage, podUid: string): Restore | un
   return refused?.podUID === podUid ? { podUID: podUid, outcome: "Refused", reason: refused.reason } : undefined;
 }
 
-/** Whether an image was made for this very Sandbox, and not for a former one of the same name. */
-export const isOf = ({ spec }: MemoryImage, sandbox: Stored<Sandbox>): boolean =>
-  spec.sandboxUID === sandbox.metadata.uid;
+/**
+ * Whether an image was made for this very Sandbox, and not for a former one of the same name. Who may create MemoryImages in another namespace
+ * can name any Sandbox in one.
+ */
+export const isOf = ({ metadata, spec }: Stored<MemoryImage>, sandbox: Stored<Sandbox>): boolean =>
+  spec.sandboxUID === sandbox.metadata.uid && metadata.namespace === sandbox.metadata.namespace;

@@ -91,6 +91,7 @@ describe("a Pod that cannot be captured", () => {
     ["PodEnding", { pod: podWith(podUID, { deletionTimestamp: "2026-01-01T00:00:00Z" }) }],
     ["ForeignPod", { pod: podWith(podUID, { ownerReferences: [] }) }],
     ["ForeignPod", { nodeName: "node-2" }],
+    ["ForeignPod", { pod: podWith(podUID, { namespace: "another" }) }],
     ["PodNotRunning", { pod: { ...podWith(podUID), status: { phase: "Pending" } } }],
     ["PodNotRunning", { sandbox: { ...sandbox, containers: ["main", "other"] } }],
     ["ShimTooOld", { sandbox: { ...sandbox, configs: { main: "1" } } }],

@@ -65,7 +65,8 @@ function refusalOfPod({ key, memoryImage, nodeName, pod, podUID }: Observed): Re
   if (isEnding(pod)) return { reason: "PodEnding", message: "the Pod is being deleted" };
   const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller);
   const isOfSandbox = owner?.uid === memoryImage?.spec.sandboxUID;
-  if (!isOfSandbox || pod.metadata.name !== key.pod || pod.spec?.nodeName !== nodeName) {
+  const isNamed = pod.metadata.namespace === key.namespace && pod.metadata.name === key.pod;
+  if (!isOfSandbox || !isNamed || pod.spec?.nodeName !== nodeName) {
     return { reason: "ForeignPod", message: "the Pod does not belong to the Sandbox of this memory image" };
   }
   if (pod.status?.phase !== "Running") return { reason: "PodNotRunning", message: "the Pod does not run" };

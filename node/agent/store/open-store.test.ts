@@ -53,6 +53,17 @@ describe("the store of a node", () => {
     expect(await openStore(node.parts, node.signal)).toEqual(await node.store.read());
   });
 
+  it("stands for no more stores than a node has had, however many the API names", async () => {
+    using node = open(["../not-an-id", ...Array.from({ length: 1_000 }, (_, index) => `store-${index}`)]);
+    for (let starts = 0; starts < 20; starts += 1) {
+      const opened = openStore(node.parts, node.signal);
+      await node.clock.advance(storeWaitMs + 1_000);
+      const { replaces } = await opened;
+      expect(replaces.length).toBe(Math.min(256, 32 * (starts + 1)));
+      expect(replaces).not.toContain("../not-an-id");
+    }
+  });
+
   it("ends the agent when it is another one", async () => {
     using node = open();
     const identity = await openStore(node.parts, node.signal);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import { isUid } from "./records.ts";
 import { ForeignStore, type StoreFile, type StoreIdentity, standsFor } from "./store-file.ts";
 import type { TrialWrite } from "./trial-write.ts";
 
@@ -12,6 +13,10 @@ export interface OpenStoreParts {
   readonly named: () => readonly string[];
 }
 
+/** More stores than a node has had. Who may write the status of MemoryImages can name any number of them. */
+const mostNamed = 32;
+/** What a store keeps of those that it stands for: the last ones. */
+const mostReplaced = 256;
 /** A disk that is mounted late is looked for so often. */
 const lookMs = 1_000;
 /** A disk that has not come by then is not waited for: a node may be made anew under its name. */
@@ -63,10 +68,12 @@ export async function openStore(
   const untilMs = clock.ticksMs() + storeWaitMs;
   for (let looks = 0; ; looks += 1) {
     const found = await store.read();
-    const missing = [...new Set(named())].filter((id) => !found || !standsFor(found, id));
+    const all = [...new Set(named())].filter((id) => isUid(id) && !(found && standsFor(found, id)));
+    const missing = all.sort().slice(0, mostNamed);
     if (found && missing.length === 0) return found;
     if (missing.length === 0 || clock.ticksMs() >= untilMs) {
-      const identity = { id: found?.id ?? randomUUID(), replaces: [...(found?.replaces ?? []), ...missing] };
+      const replaces = [...(found?.replaces ?? []), ...missing].slice(-mostReplaced);
+      const identity = { id: found?.id ?? randomUUID(), replaces };
       await store.write(identity);
       if (missing.length > 0)
         log.error({ missing }, "a store of this node did not come back; its memory counts as lost");
