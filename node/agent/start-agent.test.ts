@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { expect, it, vi } from "vitest";
 import type { KubeClient, WatchOptions } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { NodeLab } from "../../test/support/labs/node-lab.ts";
+import { canMountDisks, mountSmallDisk } from "../../test/support/labs/small-disk.ts";
 import { parseAgentConfig } from "./config/config.ts";
 import { startAgent } from "./start-agent.ts";
 
@@ -80,4 +81,17 @@ it("an agent that does not reach the API server for a while is not ready until i
   server.isAway = false;
   await pass(10_000);
   expect(await status()).toBe(200);
+});
+
+it.runIf(canMountDisks)("an agent starts on a disk that became read-only in the middle of a write", async () => {
+  await using disk = await mountSmallDisk(16);
+  await using lab = new NodeLab(disk.path);
+  for (const folder of ["images", "tombstones"]) mkdirSync(lab.path(folder), { recursive: true });
+  writeFileSync(lab.path("tombstones", "5a0d0b0c-0000-4000-8000-000000000002.json.agent.new"), "{");
+  await disk.makeReadOnly();
+  const clock = new FakeClock();
+  const parts = { client: quietClient(clock), clock, log: silentLogger, registry: new Registry() };
+  await using agent = await startAgent(parseAgentConfig(flagsOf(lab)), parts);
+  const isReady = vi.waitFor(async () => expect((await fetch(`${agent.healthUrl}/readyz`)).status).toBe(200), 5_000);
+  await Promise.race([isReady, agent.failed]);
 });

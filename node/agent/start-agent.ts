@@ -110,8 +110,7 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
       const opened = openStore(stores, signal).catch(ignoreEnd(signal));
       const identity = await Promise.race([opened, watching.failed, keys.failed]);
       if (!identity) return;
-      await doors.files.makeFolder(join(storeRoot, "images"));
-      await doors.records.removeUnfinished();
+      await tidyStore(storeRoot, doors, log);
       const limits = limitsOf(config, await doors.files.diskBytes(storeRoot));
       const agent = new Agent({ doors, metrics, log, limits, storeRoot, identity, view: watching.view, ...calls });
       state.frozen = () => agent.frozenPods();
@@ -129,6 +128,16 @@ export async function startAgent(config: AgentConfig, parts: StartParts): Promis
     healthUrl: healthServer?.url,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
+}
+
+/** On a disk that has become read-only, the agent still tells what the store has. */
+async function tidyStore(storeRoot: string, { files, records }: Doors, log: Logger): Promise<void> {
+  try {
+    await files.makeFolder(join(storeRoot, "images"));
+    await records.removeUnfinished();
+  } catch (error) {
+    log.warn({ err: error }, "cannot remove what an earlier agent had begun to write; it stays until the next start");
+  }
 }
 
 /** With both limits of free space as bytes of this disk. */
