@@ -18,6 +18,7 @@ import { chooseUnused, findEvictable } from "./evict.ts";
 import { observe } from "./observe.ts";
 import { Rooms } from "./rooms.ts";
 import { readKey, textOf } from "./store/image-key.ts";
+import type { Mark } from "./store/image-store.ts";
 
 export interface AgentParts extends Omit<ApplyParts, "thaws" | "writers" | "rooms"> {
   /** Writes a status to the API. Rejects if the object has changed since it was read. */
@@ -62,6 +63,8 @@ export class Agent {
   readonly #endings = new Map<string, number>();
   /** When this agent saw first that a capture is asked for. */
   readonly #askedFor = new Map<string, { readonly uid: string; readonly sinceMs: number }>();
+  /** The marks of an image, and when this agent saw them first. */
+  readonly #marked = new Map<string, { readonly marks: string; readonly sinceMs: number }>();
   /** The captured Pods that are not deleted, with what was logged about them. */
   readonly #frozen = new Map<string, "seen" | "logged">();
 
@@ -88,7 +91,11 @@ export class Agent {
   /** One pass over an image: one step on the node, or if there is none, one report. Without `mayCapture` it leaves a capture to a later pass. */
   async pass(text: string, signal: AbortSignal, mayCapture = true): Promise<Passed> {
     const before = this.#rooms.promises();
-    const own = { endingMs: this.#endingMs.bind(this, text), askedForMs: this.#askedForMs.bind(this, text) };
+    const own = {
+      endingMs: this.#endingMs.bind(this, text),
+      askedForMs: this.#askedForMs.bind(this, text),
+      markedForMs: this.#markedForMs.bind(this, text),
+    };
     const found = await observe(readKey(text), { ...this.#parts, ...own }, signal);
     if (!found.disk.image) this.#rooms.isGone(text);
     // From here to the promise of a capture nothing is waited for: captures that begin together must not see the same room.
@@ -224,6 +231,20 @@ export class Agent {
     const known = this.#askedFor.get(text);
     const { sinceMs } = known?.uid === uid ? known : { sinceMs: nowMs };
     this.#askedFor.set(text, { uid, sinceMs });
+    return nowMs - sinceMs;
+  }
+
+  /** By the clock of this process: that of the node may jump. */
+  #markedForMs(text: string, found: readonly Mark[]): number {
+    if (found.length === 0) this.#marked.delete(text);
+    if (found.length === 0) return 0;
+    const nowMs = this.#parts.doors.clock.ticksMs();
+    const marks = found
+      .map(({ name, container, outcome, writtenMs }) => [name, container, outcome, writtenMs].join())
+      .join();
+    const known = this.#marked.get(text);
+    const { sinceMs } = known?.marks === marks ? known : { sinceMs: nowMs };
+    this.#marked.set(text, { marks, sinceMs });
     return nowMs - sinceMs;
   }
 

@@ -6,6 +6,7 @@ import type { Thaws } from "./capture/thaws.ts";
 import { isEnding, type Observed, type Room, type StoreLimits } from "./decide/observed.ts";
 import type { Doors } from "./doors/doors.ts";
 import type { ImageKey } from "./store/image-key.ts";
+import type { Mark } from "./store/image-store.ts";
 import { isUid } from "./store/records.ts";
 import { ForeignStore, type StoreIdentity } from "./store/store-file.ts";
 import { hasPublicKey, publicKeysPath } from "./watch/keep-public-keys.ts";
@@ -29,6 +30,8 @@ export interface ObserveParts {
   readonly thaws: Pick<Thaws, "has">;
   /** For how long the agent has seen that the capture of an image is asked for, and has not ended; 0: it is not. */
   readonly askedForMs: (image: Stored<MemoryImage> | undefined) => number;
+  /** For how long the agent has seen these marks; 0: there are none. */
+  readonly markedForMs: (marks: readonly Mark[]) => number;
   /** For how long the agent has seen that a Pod is being deleted, or that one that should be there is gone; 0: neither. */
   readonly endingMs: (role: "captured" | "user", pod: Stored<Pod> | undefined, isExpected?: boolean) => number;
 }
@@ -98,6 +101,7 @@ async function look(key: ImageKey, parts: ObserveParts, signal: AbortSignal): Pr
     isKilled: needsRoom && sandbox !== undefined && (await records.isKilled(podUID ?? "", sandbox.containerIds)),
     isThawing: sandbox !== undefined && parts.thaws.has(sandbox.id),
     disk,
+    markedForMs: parts.markedForMs(disk.marks),
     store: parts.identity,
     tombstone,
     failed,

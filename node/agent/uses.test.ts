@@ -190,9 +190,20 @@ describe("a Pod that asks for an image", () => {
     await using world = await wake({ clock });
     world.lab.mark("g1", { pod: user, outcome: "restoring", container: "sandbox-that-ended" });
     await world.lab.startPod({ uid: user });
+    await world.settle();
     clock.aheadMs = 61_000;
     await world.settle();
     expect(world.api.image?.status?.restore).toMatchObject({ podUID: user, reason: "RestoreInterrupted" });
+  });
+
+  it("is not reported as interrupted because the clock of the node was set while it is restored", async () => {
+    const clock = new ShiftedClock();
+    await using world = await wake({ clock });
+    world.lab.mark("g1", { pod: user, outcome: "restoring", container: "not-created-yet" });
+    await world.settle();
+    using _set = vi.spyOn(clock, "now").mockImplementation(() => new Date(Date.now() + 3_600_000));
+    await world.settle();
+    expect(world.api.image?.status?.phase).toBe("Captured");
   });
 
   it("and is half restored ends as soon as it is deleted, also with a grace of an hour", async () => {

@@ -48,6 +48,7 @@ const usual: Observed = {
     key,
     nodeName: "node-1",
     nowMs: 2_000,
+    markedForMs: 0,
     podUID,
     isUserAlive: false,
     isKilled: false,
@@ -288,8 +289,8 @@ describe("a use of an image", () => {
 
   it("that has not changed for 60 s counts as failed if gVisor does not have its sandbox", () => {
     const restoring = withMarks(mark("", "restoring"));
-    const later = { ...restoring, nowMs: 62_000 };
-    expect(useOf({ ...restoring, nowMs: 60_000 })).toBeUndefined();
+    const later = { ...restoring, markedForMs: 61_000 };
+    expect(useOf({ ...restoring, markedForMs: 60_000 })).toBeUndefined();
     expect(useOf({ ...later, userSandbox: sandbox })).toBeUndefined();
     expect(useOf(later)).toMatchObject({ outcome: "Failed", reason: "RestoreInterrupted" });
     expect(decide(later)).toBeUndefined();
@@ -338,7 +339,7 @@ describe("a use of an image", () => {
       ...withMarks({ ...mark("", "restoring"), pod: "" }),
       memoryImage,
       user: undefined,
-      nowMs: 62_000,
+      markedForMs: 61_000,
     };
     expect(decide(observed)).toBeUndefined();
     const told = conclude(observed);

@@ -62,6 +62,8 @@ export interface Observed extends RecordsOfImage {
   /** For how long this agent has seen that it is being deleted, or that it is gone while gVisor has its sandbox; 0: neither. */
   readonly holderEndingMs: number;
   readonly disk: OnDisk;
+  /** For how long this agent has seen its marks as they are, whatever the clock of the node says; 0: there are none. */
+  readonly markedForMs: number;
   /** The store that `disk` is about. */
   readonly store: StoreIdentity;
   /** Whether another image of the same Pod is being captured, or is captured. */

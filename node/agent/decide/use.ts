@@ -40,7 +40,7 @@ export function useOf(observed: Observed): Use | undefined {
   const wanted = ["", ...(disk.image?.containers ?? [])];
   const restored = disk.marks.filter(({ outcome }) => outcome === "restored").map(({ name }) => name);
   if (disk.marks.length === restored.length && wanted.every((name) => restored.includes(name))) return use("Restored");
-  return isInterrupted(observed, writtenMs)
+  return isInterrupted(observed)
     ? use("Failed", "RestoreInterrupted", "the Pod ended before its memory was restored")
     : undefined;
 }
@@ -49,7 +49,7 @@ export function useOf(observed: Observed): Use | undefined {
  * gVisor goes on with a restore, whatever the API says, and its answer lags. The kubelet may give a Pod a second sandbox, which starts anew:
  * what counts is the one that the marks name.
  */
-function isInterrupted({ nowMs, user, userSandbox }: Observed, writtenMs: number): boolean {
+function isInterrupted({ markedForMs, user, userSandbox }: Observed): boolean {
   if (userSandbox?.sentry) return false;
-  return (user !== undefined && isEnding(user)) || nowMs - writtenMs > interruptedAfterMs;
+  return (user !== undefined && isEnding(user)) || markedForMs > interruptedAfterMs;
 }
