@@ -10,7 +10,7 @@ import { Thaws } from "./capture/thaws.ts";
 import { Writers } from "./capture/writers.ts";
 import { conclude, isOver, longestMessage } from "./decide/conclude.ts";
 import { decide, holderEndsAfterMs, mayWaitForEver } from "./decide/decide.ts";
-import { endedAfterMs, isEnding, type Observed } from "./decide/observed.ts";
+import { endedAfterMs, isEnding, isGivenUp, type Observed } from "./decide/observed.ts";
 import { imageBytesOf, isRefusalReason, isShort, refusalOf, shortageOf, wantedOf } from "./decide/refusal.ts";
 import { isUsedUp, useOf } from "./decide/use.ts";
 import type { Evictable } from "./decide/victims.ts";
@@ -149,7 +149,8 @@ export class Agent {
     const { reason } =
       stage === "Capture" && !isOver(observed.memoryImage?.status ?? {}) ? (refusalOf(observed) ?? {}) : {};
     if (!roomReasons.includes(reason) || !isShort(shortageOf(observed))) return false;
-    if (observed.memoryImage && isTooLate(observed.memoryImage, observed.askedForMs)) return false;
+    const { memoryImage: asking } = observed;
+    if (asking && (isGivenUp(asking) || isTooLate(asking, observed.askedForMs))) return false;
     const victims = await this.#chooseVictims(observed);
     for (const { bytes, memoryImage, text } of victims ?? []) {
       await this.#parts.report(memoryImage, { ...memoryImage.status, ...evicted });

@@ -1,5 +1,6 @@
 import { truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { givenUpAnnotation } from "../../api/rules/keys.ts";
 import { ShiftedClock } from "../../test/support/labs/agent-world.ts";
 import { openNode, passUntil } from "../../test/support/labs/full-node.ts";
 import { Files } from "./doors/files.ts";
@@ -223,4 +224,14 @@ it("captures of one namespace that begin together do not take the same share", a
   await Promise.all([0, 1, 2, 3].map((index) => node.pass(index)));
   expect([0, 1, 2].filter((index) => node.statusOf(index)?.reason === "NamespaceFull")).toHaveLength(1);
   expect(await node.whole()).toContain("g3");
+});
+
+it("no image goes for a capture that the controller has given up", async () => {
+  await using node = await openNode(2, 1, { namespaces: ["victim", "late"] });
+  await node.putToSleep(0, "2026-01-01T00:00:00Z");
+  const image = node.images.get("g1") ?? expect.unreachable();
+  const annotations = { [givenUpAnnotation]: "AgentSilent" };
+  node.images.set("g1", { ...image, metadata: { ...image.metadata, annotations } });
+  await node.pass(1);
+  expect(await node.evictions()).toBe("0");
 });
