@@ -37,6 +37,9 @@ interface Looks {
   readonly readPod: ApplyParts["readPod"];
 }
 
+/** Pods that one capture asks the API for. Somebody may have many images that are promised to Pods which never come. */
+const mostAsked = 50;
+
 /** As `chooseVictims`, of those that are whole and unused by what the disk says now, and whose promised Pod is gone. */
 export async function chooseUnused(
   evictable: readonly Evictable[],
@@ -44,6 +47,7 @@ export async function chooseUnused(
   looks: Looks,
 ): Promise<readonly Evictable[] | undefined> {
   const used = new Set<Evictable>();
+  const asking = { left: mostAsked };
   for (;;) {
     const victims = chooseVictims(
       evictable.filter((image) => !used.has(image)),
@@ -52,7 +56,7 @@ export async function chooseUnused(
     const usedBefore = used.size;
     for (const victim of victims ?? []) {
       const { image, marks } = await looks.store.read(readKey(victim.text));
-      if (!image || marks.length > 0 || (await isPromised(victim, looks))) used.add(victim);
+      if (!image || marks.length > 0 || (await isPromised(victim, looks, asking))) used.add(victim);
     }
     if (used.size === usedBefore) return victims;
   }
@@ -60,14 +64,18 @@ export async function chooseUnused(
 
 /**
  * Whether the Pod that may have an image is still to come. The watch of this node does not show a Pod before the scheduler has chosen the node, so
- * the API is asked. It has the Pod from before the promise on. Without an answer, it is to come.
+ * the API is asked. It has the Pod from before the promise on. Without an answer, it is to come, and after many questions, or one without an
+ * answer, no other is asked for.
  */
-async function isPromised({ memoryImage }: Evictable, { readPod }: Looks): Promise<boolean> {
+async function isPromised({ memoryImage }: Evictable, { readPod }: Looks, asking: { left: number }): Promise<boolean> {
   const { metadata, spec, status } = memoryImage;
   const uid = metadata.annotations?.[usedByAnnotation];
   if (uid === undefined || uid === status?.refused?.podUID) return false;
+  if (asking.left === 0) return true;
+  asking.left -= 1;
   const pod = await readPod({ namespace: metadata.namespace ?? "", name: spec.podName }).catch(
     () => "unknown" as const,
   );
+  if (pod === "unknown") asking.left = 0;
   return pod === "unknown" || pod?.metadata.uid === uid;
 }

@@ -1,5 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { usedByAnnotation } from "../../../api/rules/keys.ts";
+import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import { anImage } from "../../../test/support/builders/memory-images.ts";
 import { imageOf } from "../../../test/support/labs/node-lab.ts";
+import { chooseUnused } from "../evict.ts";
+import type { OnDisk } from "../store/image-store.ts";
 import type { Observed, StoreLimits } from "./observed.ts";
 import { wantedOf } from "./refusal.ts";
 import { chooseVictims, type Evictable } from "./victims.ts";
@@ -114,4 +119,27 @@ describe("what goes where a namespace has more than its share", () => {
     ] as const;
     expect(chooseFor("d", ...images)).toEqual(["mallory g1", "a g0"]);
   });
+});
+
+it("one capture asks for 50 promised Pods at most, and images without a promise go all the same", async () => {
+  const imageOf = (index: number, isPromised: boolean): Evictable => {
+    const promise = isPromised ? { annotations: { [usedByAnnotation]: `next-${index}` } } : {};
+    const memoryImage = anImage({ metadata: { name: `g${index}`, ...promise } });
+    return { memoryImage, text: `default/p${index}/g${index}`, bytes: 10 };
+  };
+  const evictable = [...Array.from({ length: 500 }, (_, index) => imageOf(index, true)), imageOf(500, false)];
+  const ask = async (readPod: Parameters<typeof chooseUnused>[2]["readPod"]) => {
+    const asked = vi.fn(readPod);
+    const store = { read: async () => ({ image: {}, marks: [] }) as unknown as OnDisk };
+    const most = { bytes: 10, ofOthersBytes: 10, namespaceBytes: 10 };
+    const wanted = { namespace: "alone", bytes: 10, namespaceBytes: 0, shareBytes: 1e9, byNamespace: new Map(), most };
+    const victims = await chooseUnused(evictable, wanted, { store, readPod: asked });
+    return { asked: asked.mock.calls.length, victims: victims?.map(({ text }) => text) };
+  };
+  const last = ["default/p500/g500"];
+  let next = 0;
+  const there = async () => aPodOf(aSandbox(), { uid: `next-${next++}` });
+  expect(await ask(there)).toEqual({ asked: 50, victims: last });
+  const silent = async () => Promise.reject(new Error("timed out"));
+  expect(await ask(silent)).toEqual({ asked: 1, victims: last });
 });
