@@ -3,19 +3,17 @@ import { eventually } from "../../test/support/eventually.ts";
 import { callFields, openFrameSandbox, responseFields } from "../../test/support/grpc/frame-sandbox.ts";
 import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import {
-  blockOf,
   fieldsOf,
   flag,
   frame,
-  frameOf,
   getFields,
   headersOf,
+  longHeadOf,
   openFrameClient,
   type SeenFrame,
 } from "../../test/support/http2-frames.ts";
 import { openBackend, openProxyPath } from "../../test/support/proxy-path.ts";
 
-const frameBytes = 16_384;
 const streams = 200;
 /** Less than any of the large heads, and more than a stream takes without one. */
 const bytesMax = 30_000;
@@ -24,21 +22,6 @@ const large = names.map((name) => [name, "a".repeat(8_500)] as const);
 const largeLines = large.map(([name, value]) => `${name}: ${value}\r\n`).join("");
 /** Trailers have a limit of their own. */
 const trailerBytes = 8_000;
-
-/** A head that is longer than a frame may be. */
-function headOf(stream: number, fields: readonly (readonly [string, string])[], flags: number): Buffer {
-  const block = blockOf(fields);
-  const parts = Array.from({ length: Math.ceil(block.length / frameBytes) }, (_, at) =>
-    block.subarray(at * frameBytes, (at + 1) * frameBytes),
-  );
-  const frames = parts.map((part, at) => {
-    const isLast = at === parts.length - 1;
-    const first = at === 0 ? flags & ~flag.endHeaders : 0;
-    const type = at === 0 ? frame.headers : frame.continuation;
-    return frameOf({ type, stream, flags: isLast ? first | flag.endHeaders : first }, part);
-  });
-  return Buffer.concat(frames);
-}
 
 const isOf = (stream: number, type: number) => (seen: SeenFrame) => seen.stream === stream && seen.type === type;
 
@@ -69,7 +52,7 @@ it.each([
   await using path = await openProxyPath(backend.port);
   using client = await openFrameClient(path.port);
   const kept = await bytesOfStream((stream) => {
-    client.send(headOf(stream, fields, flag.endStream));
+    client.send(longHeadOf(stream, fields, flag.endStream));
     return client.until(isOf(stream, frame.data));
   });
   expect(kept).toBeLessThan(bytesMax);
@@ -103,10 +86,10 @@ it.each([
   using client = await openFrameClient(path.port);
   let calls = 0;
   const kept = await bytesOfStream(async (stream) => {
-    client.send(headOf(stream, asked, 0));
+    client.send(longHeadOf(stream, asked, 0));
     calls += 1;
     await eventually(() => sandbox.calls === calls);
-    sandbox.send(headOf(2 * calls - 1, answered, 0));
+    sandbox.send(longHeadOf(2 * calls - 1, answered, 0));
     await client.until(isOf(stream, frame.headers));
   });
   expect(kept).toBeLessThan(bytesMax);

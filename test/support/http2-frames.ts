@@ -89,6 +89,24 @@ export const headersOf = (
   flags: number = flag.endHeaders | flag.endStream,
 ): Buffer => frameOf({ type: frame.headers, flags, stream }, blockOf(fields));
 
+/** The length of a frame that every side takes, in bytes. */
+const frameBytes = 16_384;
+
+/** A head that is longer than a frame may be. */
+export function longHeadOf(stream: number, fields: readonly (readonly [string, string])[], flags: number): Buffer {
+  const block = blockOf(fields);
+  const parts = Array.from({ length: Math.ceil(block.length / frameBytes) }, (_, at) =>
+    block.subarray(at * frameBytes, (at + 1) * frameBytes),
+  );
+  const frames = parts.map((part, at) => {
+    const isLast = at === parts.length - 1;
+    const first = at === 0 ? flags & ~flag.endHeaders : 0;
+    const type = at === 0 ? frame.headers : frame.continuation;
+    return frameOf({ type, stream, flags: isLast ? first | flag.endHeaders : first }, part);
+  });
+  return Buffer.concat(frames);
+}
+
 export interface SeenFrame {
   readonly type: number;
   readonly flags: number;

@@ -18,7 +18,7 @@ import { StreamTables } from "../node-internals/stream-tables.ts";
 import { type Offence, offenceOf } from "../offences.ts";
 import { ReadShare } from "../read-share.ts";
 import { beginInTurn } from "./begin-in-turn.ts";
-import { cutStream } from "./cut-stream.ts";
+import { cutStream, isCutBy } from "./cut-stream.ts";
 import { fieldValue, type RawFields, textLength } from "./field-lines.ts";
 import { refuseStream } from "./refuse-stream.ts";
 import { StreamBody } from "./request-body.ts";
@@ -100,6 +100,7 @@ export class ClientSession implements Watched {
     this.#fields = this.#watchFields(session);
     session.on("error", (error) => this.#failed(error));
     const cut = () => this.cut();
+    isCutBy(session, cut);
     session.on(
       "stream",
       guarded(

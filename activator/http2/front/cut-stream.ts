@@ -16,3 +16,17 @@ export function cutStream(stream: Http2Stream, error: Error = cut): void {
   if (!stream.closed) stream.destroy(error);
   else setImmediate(() => stream.destroy(error));
 }
+
+const cuts = new WeakMap<object, () => void>();
+
+/** `cutConnection` ends this session so. */
+export function isCutBy(session: object, cutSession: () => void): void {
+  cuts.set(session, cutSession);
+}
+
+/** Cuts a stream together with its connection, and with all that waits there. */
+export function cutConnection(stream: Http2Stream): void {
+  const cutSession = stream.session && cuts.get(stream.session);
+  if (cutSession) cutSession();
+  else cutStream(stream);
+}

@@ -49,6 +49,13 @@ export function textLength(fields: RawFields): number {
   return length;
 }
 
+/** The same of fields in pairs. */
+export function pairsLength(fields: Iterable<HeaderPair>): number {
+  let length = 0;
+  for (const [name, value] of fields) length += name.length + value.length;
+  return length;
+}
+
 /** Whether each character is a byte of the class. */
 export function consistsOf(text: string, bytes: Uint8Array): boolean {
   for (let at = 0; at < text.length; at += 1) if (bytes[text.charCodeAt(at)] !== 1) return false;

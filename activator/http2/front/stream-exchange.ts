@@ -8,8 +8,8 @@ import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } f
 import { dropSentTrailers } from "../node-internals/sent-fields.ts";
 import { StreamWait } from "../stream-wait.ts";
 import { AnswerTail } from "./answer-tail.ts";
-import { cutStream } from "./cut-stream.ts";
-import { valuesByName } from "./field-lines.ts";
+import { cutConnection, cutStream } from "./cut-stream.ts";
+import { pairsLength, textLength, valuesByName } from "./field-lines.ts";
 import type { StreamBody } from "./request-body.ts";
 import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
@@ -122,7 +122,9 @@ export class StreamExchange implements Incoming {
   }
 
   cutStalled(): void {
-    if (this.answerable) this.answer(toResponse(new ActivatorError("ResponseLost"), this.head));
+    if (this.out.unsentFields > 0)
+      cutConnection(this.stream); // what nghttp2 keeps is freed with the connection alone
+    else if (this.answerable) this.answer(toResponse(new ActivatorError("ResponseLost"), this.head));
     else cutStream(this.stream);
     this.#leave();
   }
@@ -151,8 +153,8 @@ export class StreamExchange implements Incoming {
     else if (hasBody) {
       this.bytesOut += bytes.length;
       this.stream.end(bytes);
-      this.#countWaiting("");
     }
+    this.#countWaiting("");
     this.finish();
   }
 
@@ -170,17 +172,16 @@ export class StreamExchange implements Incoming {
   /** Sends the head of the response that has begun. */
   respond(fields: readonly string[], endStream: boolean, waitForTrailers = false): void {
     this.#awaitsTrailers = waitForTrailers;
+    this.out.gaveFields(textLength(fields));
+    this.bytesArrived();
     respondAsIs(this.stream, [":status", String(this.#status), ...fields], { endStream, waitForTrailers });
   }
 
   /** These end the response, once its body is written. Called before `respond`, or with fields that are added later. They are taken out then. */
   endWith(trailers: HeaderPair[]): void {
-    const send = () => {
-      this.endedBy(trailers);
-      this.#sendTrailers(trailers.splice(0));
-    };
-    const abort = () => this.abort();
-    this.stream.on("wantTrailers", guarded("http-front", send, abort));
+    this.out.trailers = trailers;
+    const send = () => this.#sendTrailers(trailers.splice(0));
+    this.stream.on("wantTrailers", guarded("http-front", send, this.abort));
   }
 
   /** The response is its head alone, which says how a call of gRPC ended. */
@@ -192,6 +193,9 @@ export class StreamExchange implements Incoming {
   #sendTrailers(trailers: readonly HeaderPair[]): void {
     const { stream } = this;
     this.#awaitsTrailers = false;
+    this.endedBy(trailers);
+    this.out.gaveFields(pairsLength(trailers));
+    this.bytesArrived();
     stream.sendTrailers(valuesByName(trailers));
     dropSentTrailers(stream);
     if (this.#isOverForClient) this.#tail?.closeOnceEnded();
@@ -233,9 +237,7 @@ export class StreamExchange implements Incoming {
     else this.#onEnded.push(listener);
   }
 
-  abort(): void {
-    this.endEarly();
-  }
+  readonly abort = (): void => void this.endEarly();
 
   /** As `abort`. Returns whether a close frame was sent: then the tunnel ends the stream. */
   endEarly(): boolean {

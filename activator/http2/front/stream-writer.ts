@@ -1,6 +1,9 @@
 import type { Http2Stream } from "node:http2";
+import type { HeaderPair } from "../../request.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { spareErrors } from "../../socket/node-inners.ts";
+import { UnsentFields } from "../unsent-fields.ts";
+import { pairsLength } from "./field-lines.ts";
 
 /** From this length on, in bytes, a piece goes on as it is. Shorter ones are joined: those of one turn, and while the stream is behind. */
 export const joinedBytesMax = 4_096;
@@ -19,7 +22,10 @@ const heldFactor = 4;
 export class StreamWriter {
   readonly #stream: Http2Stream;
   readonly #drained: () => void;
+  /** Those that are sent behind everything else. */
+  trailers: readonly HeaderPair[] = [];
   readonly #gathered = new GatheredBytes();
+  readonly #fields: UnsentFields;
   #isFull = false;
   readonly #sent = () => this.#readyForMore();
 
@@ -27,6 +33,7 @@ export class StreamWriter {
   constructor(stream: Http2Stream, drained: () => void) {
     this.#stream = stream;
     this.#drained = drained;
+    this.#fields = new UnsentFields(stream);
   }
 
   /** Whether more should be written now. */
@@ -34,9 +41,24 @@ export class StreamWriter {
     return !this.#isFull;
   }
 
-  /** Bytes that are written and not sent. */
+  /** Bytes that are written and not sent, with heads and trailers. */
   get queuedBytes(): number {
-    return this.#stream.bufferSize + this.#gathered.length;
+    return this.#stream.bufferSize + this.#gathered.length + this.#fields.bytes + pairsLength(this.trailers);
+  }
+
+  /** A head or trailers of so many bytes were given to the stream. */
+  gaveFields(bytes: number): void {
+    this.#fields.add(bytes);
+  }
+
+  /** The other side has answered them. */
+  fieldsAnswered(): void {
+    this.#fields.sent();
+  }
+
+  /** Bytes of heads and trailers that are not sent. No window keeps them back: the other side reads nothing of its connection. */
+  get unsentFields(): number {
+    return this.#fields.bytes;
   }
 
   /** Writes bytes that nothing else changes. */

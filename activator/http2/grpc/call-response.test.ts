@@ -25,12 +25,8 @@ async function openResponse(stack: AsyncDisposableStack) {
       isEnded = true;
     },
   };
-  const response = new CallResponse(
-    stream,
-    sink,
-    () => {},
-    () => {},
-  );
+  const session = { counted() {}, headCounted() {} };
+  const response = new CallResponse(stream, sink, session, () => {});
   await once(stream, "response");
   return { stream, response, told: () => ({ received, isEnded }) };
 }

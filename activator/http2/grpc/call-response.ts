@@ -1,9 +1,13 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
+import type { HeaderPair } from "../../request.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
+import { pairsLength } from "../front/field-lines.ts";
 import { joinedBytesMax } from "../front/stream-writer.ts";
 import { StreamReader } from "../stream-reader.ts";
 import { turn, turnBytesMax } from "../turn.ts";
+import { forwardedFields } from "./call-fields.ts";
+import type { PodSession } from "./pod-session.ts";
 
 /** Takes the body of a response as it arrives. */
 export interface ResponseSink {
@@ -18,11 +22,15 @@ export interface ResponseSink {
   responseEnded(): void;
 }
 
+type CountingSession = Pick<PodSession, "counted" | "headCounted">;
+
 /**
  * Reads the body of a sandbox's response as `StreamBody` does that of a request: what waits is one
  * buffer of one window, however small its frames are, and small frames of one turn are passed on together.
  */
 export class CallResponse {
+  /** What has arrived of them, until the client gets them behind all of the response. */
+  readonly trailers: HeaderPair[] = [];
   readonly #stream: ClientHttp2Stream;
   readonly #sink: ResponseSink;
   readonly #reader: StreamReader;
@@ -31,14 +39,14 @@ export class CallResponse {
   #hasEnded = false;
   #isEndTold = false;
 
-  /** `counted`: called for each frame, with its length. `fail` ends the call after an error of ours. */
-  constructor(stream: ClientHttp2Stream, sink: ResponseSink, counted: (bytes: number) => void, fail: () => void) {
+  /** The session counts what arrives. `fail` ends the call after an error of ours. */
+  constructor(stream: ClientHttp2Stream, sink: ResponseSink, session: CountingSession, fail: () => void) {
     this.#stream = stream;
     this.#endOfTurn = guarded("pod-connection", () => this.#flush(), fail);
     this.#sink = sink;
     const take = guarded("pod-connection", (bytes: Buffer) => this.#take(bytes), fail);
     this.#reader = new StreamReader(stream, (bytes) => {
-      counted(bytes.length);
+      session.counted(bytes.length);
       take(bytes);
       return sink.wantsResponse;
     });
@@ -48,6 +56,11 @@ export class CallResponse {
       this.#tellEnd();
     };
     stream.on("end", guarded("pod-connection", end, fail));
+    const takeTrailers = (_: unknown, _flags: number, fields: readonly string[]) => {
+      session.headCounted(fields);
+      this.trailers.push(...forwardedFields(fields));
+    };
+    stream.on("trailers", guarded("pod-connection", takeTrailers, fail));
   }
 
   /** Whether the sandbox has ended it, although the sink may still have to take a part. */
@@ -57,7 +70,7 @@ export class CallResponse {
 
   /** The memory of what the sink has yet to take. */
   get keptBytes(): number {
-    return this.#gathered.capacity;
+    return this.#gathered.capacity + pairsLength(this.trailers);
   }
 
   /** Reads on if the sink takes more. */

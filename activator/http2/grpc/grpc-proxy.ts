@@ -7,10 +7,11 @@ import { clientView } from "../../headers/base-path.ts";
 import { ownFields } from "../../headers/own-fields.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-interface.ts";
-import { ClientGone, type HeaderPair } from "../../request.ts";
+import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import { cancelStream } from "../cancel-stream.ts";
 import { isEnded } from "../close-once-ended.ts";
+import { textLength } from "../front/field-lines.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
 import { StreamWriter } from "../front/stream-writer.ts";
 import type { GrpcProxyOptions } from "../proxy/create-http2-proxy.ts";
@@ -40,12 +41,12 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** What the sandbox's stream is read by; set while there is one. */
   #response: CallResponse | undefined;
   #stream: ClientHttp2Stream | undefined;
+  #session: PodSession | undefined;
   /** Until it is known how many calls the sandbox takes. */
   #wait: Disposable | undefined;
   #out: StreamWriter | undefined;
   #phase: Phase = "sending";
   #listener: OpenListener | undefined;
-  readonly #trailers: HeaderPair[] = [];
   #isUploaded = false;
   /** The client sent the last message. */
   #isUnanswered = false;
@@ -53,6 +54,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** When the time of the client is over, and that of a call; in monotonic milliseconds. */
   #deadlineMs = Number.POSITIVE_INFINITY;
   #endMs = Number.POSITIVE_INFINITY;
+  readonly #failUnexpectedly = () => this.#fail(this.#error("Unexpected"));
 
   constructor(client: CallClient, upstream: Upstream, how: ProxyRequestOptions, options: GrpcProxyOptions) {
     this.#client = client;
@@ -65,8 +67,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   run(): Promise<void> {
     const { sessions, clock, sweep } = this.#options;
     this.#limit(clock.ticksMs());
-    const fail = () => this.#fail(this.#error("Unexpected"));
-    const take = guarded("pod-connection", (session?: PodSession) => this.#take(session), fail);
+    const take = guarded("pod-connection", (session?: PodSession) => this.#take(session), this.#failUnexpectedly);
     this.#wait = sessions.sessionFor(this.#upstream, take);
     if (this.#wait) {
       this.#client.proxiedBy(this);
@@ -95,11 +96,13 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   #begin(session: PodSession, leftMs: number): void {
     const client = this.#client;
-    const stream = session.begin(callFields(client, this.#how, { pod: this.#upstream.target, leftMs }));
+    const fields = callFields(client, this.#how, { pod: this.#upstream.target, leftMs });
+    const stream = session.begin(fields);
     if (!stream) return this.#fail(this.#error("ResponseLost"));
     this.#stream = stream;
-    this.#response = new CallResponse(stream, this, session.counted, () => this.#fail(this.#error("Unexpected")));
-    this.#listen(stream, session);
+    this.#session = session;
+    this.#response = new CallResponse(stream, this, session, this.#failUnexpectedly);
+    this.#listen(stream, session).gaveFields(textLength(fields));
     this.#options.sweep.add(this);
     client.proxiedBy(this);
     client.head.sent();
@@ -108,26 +111,22 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#response.readOn();
   }
 
-  #listen(stream: ClientHttp2Stream, session: PodSession): void {
-    const fail = () => this.#fail(this.#error("Unexpected"));
+  #listen(stream: ClientHttp2Stream, session: PodSession): StreamWriter {
+    const fail = this.#failUnexpectedly;
     const on = (event: string, listener: (...args: never[]) => void) =>
       stream.on(event, guarded("pod-connection", listener, fail));
     stream.on("error", () => {}); // "close" follows
-    const onFields = (event: string, take: (flags: number, fields: readonly string[]) => void) =>
-      on(event, (_: unknown, flags: number, fields: readonly string[]) => {
-        session.headCounted(fields);
-        take(flags, fields);
-      });
-    onFields("response", (flags, fields) => this.#responded(flags, fields));
-    onFields("trailers", (_, fields) => void this.#trailers.push(...forwardedFields(fields)));
-    this.#out = new StreamWriter(
-      stream,
-      guarded("pod-connection", () => this.#client.readOn(), fail),
-    );
+    on("response", (_: unknown, flags: number, fields: readonly string[]) => {
+      session.headCounted(fields);
+      this.#responded(flags, fields);
+    });
     on("close", () => {
       session.over(stream, this.#response?.hasEnded ?? false);
       this.#closed(stream.rstCode);
     });
+    const readOn = guarded("pod-connection", () => this.#client.readOn(), fail);
+    this.#out = new StreamWriter(stream, readOn);
+    return this.#out;
   }
 
   // The client.
@@ -201,7 +200,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   responseEnded(): void {
     if (this.#phase === "done") return;
     this.#done();
-    this.#client.end(this.#trailers.splice(0));
+    this.#client.end(this.#response?.trailers.splice(0) ?? []);
   }
 
   #responded(flags: number, fields: readonly string[]): void {
@@ -211,6 +210,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const refusal = refusalOfCall(status, isOnlyTrailers);
     if (refusal) return this.#fail(this.#error("ResponseLost", new Error(refusal)));
     this.#phase = "answering";
+    this.#out?.fieldsAnswered();
     this.#moved += 1;
     this.#how.onFirstByte();
     const client = this.#client;
@@ -246,8 +246,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   check(nowMs: number): void {
     this.#keepOpen();
-    const progress = this.#moved - this.#client.queuedBytes;
-    if (this.#stall.isStalled(progress, nowMs)) this.#fail(this.#error("ResponseLost"));
+    if (this.#stall.isStalled(this.#moved - this.#client.queuedBytes, nowMs)) this.#fail(this.#error("ResponseLost"));
     else if (nowMs >= this.#deadlineMs || nowMs >= this.#endMs) this.#fail(this.#error("SandboxSlow"));
     else this.restsUntilMs = Math.min(this.#stall.nextLookMs(nowMs), this.#deadlineMs, this.#endMs);
   }
@@ -283,6 +282,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#wait?.[Symbol.dispose]();
     const stream = this.#stream;
     if (!stream || stream.closed) return;
+    this.#session?.gaveUp(this.#out?.unsentFields ?? 0);
     // If both sides have ended, Node has yet to tell that it is closed.
     if (!this.#response?.hasEnded || !isEnded(stream)) cancelStream(stream);
   }

@@ -22,6 +22,8 @@ const callsMax = 100;
 /** How long a connection without calls is kept, in milliseconds. */
 const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
+/** The maximum bytes of heads that are not sent when their calls end. Beyond it, the sandbox gets another connection. */
+const givenUpBytesMax = 262_144;
 /** The limits for PING, SETTINGS and the like, and for interim responses, of one connection. */
 const extraFramesAtOnce = 2_000;
 const extraFramesPerStep = 200;
@@ -63,6 +65,8 @@ export class PodSession implements Watched {
   readonly #nativeOf = new TurnoverMap<ClientHttp2Stream, object | undefined>();
   readonly #share: ReadShare;
   #calls = 0;
+  /** Bytes of heads whose calls ended before they were sent. */
+  #givenUp = 0;
   #isLeaving = false;
   #isFlooded = false;
   readonly #control = new ControlFrames({ atOnce: extraFramesAtOnce, perStep: extraFramesPerStep });
@@ -165,6 +169,12 @@ export class PodSession implements Watched {
 
   /** The fields of a response have arrived, or its trailers. */
   readonly headCounted = (fields: readonly string[]): void => this.#share.head(textLength(fields));
+
+  /** A call ends while so many bytes of its head are not sent. nghttp2 may keep them for as long as the connection lasts. */
+  gaveUp(bytes: number): void {
+    this.#givenUp += bytes;
+    if (this.#givenUp > givenUpBytesMax) this.#leave();
+  }
 
   /** The stream of a call is closed. `hasEnded`: the sandbox had ended its response. */
   over(stream: ClientHttp2Stream, hasEnded: boolean): void {

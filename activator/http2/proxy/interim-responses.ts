@@ -1,7 +1,7 @@
-import type { ServerHttp2Stream } from "node:http2";
 import type { ClientView } from "../../headers/base-path.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
-import { pairsOf, valuesByName } from "../front/field-lines.ts";
+import { pairsOf, textLength, valuesByName } from "../front/field-lines.ts";
+import type { StreamExchange } from "../front/stream-exchange.ts";
 import { dropSentInterim } from "../node-internals/sent-fields.ts";
 import { responseFields } from "./response-fields.ts";
 
@@ -13,14 +13,14 @@ const interimMax = 8;
  * response. All others are dropped.
  */
 export class InterimResponses {
-  readonly #stream: ServerHttp2Stream;
+  readonly #exchange: Pick<StreamExchange, "stream" | "out" | "bytesArrived">;
   readonly #view: ClientView | undefined;
   #sent = 0;
   #continued = false;
 
   /** `view`: as for the final response. */
-  constructor(stream: ServerHttp2Stream, view: ClientView | undefined) {
-    this.#stream = stream;
+  constructor(exchange: Pick<StreamExchange, "stream" | "out" | "bytesArrived">, view: ClientView | undefined) {
+    this.#exchange = exchange;
     this.#view = view;
   }
 
@@ -29,19 +29,23 @@ export class InterimResponses {
     if (head.status !== 103 || this.#sent >= interimMax || !this.#isOpen) return;
     this.#sent += 1;
     const fields = responseFields(head, { keepsTrailer: false, drops: finalFields, view: this.#view });
-    this.#stream.additionalHeaders({ ...valuesByName(pairsOf(fields)), ":status": 103 });
-    dropSentInterim(this.#stream);
+    const { stream, out, bytesArrived } = this.#exchange;
+    out.gaveFields(textLength(fields));
+    bytesArrived();
+    stream.additionalHeaders({ ...valuesByName(pairsOf(fields)), ":status": 103 });
+    dropSentInterim(stream);
   }
 
   /** The client may send its body. */
   continue(): void {
     if (this.#continued || !this.#isOpen) return;
     this.#continued = true;
-    this.#stream.additionalHeaders({ ":status": 100 });
+    this.#exchange.stream.additionalHeaders({ ":status": 100 });
   }
 
   get #isOpen(): boolean {
-    return !this.#stream.headersSent && !this.#stream.closed && !this.#stream.destroyed;
+    const { stream } = this.#exchange;
+    return !stream.headersSent && !stream.closed && !stream.destroyed;
   }
 }
 

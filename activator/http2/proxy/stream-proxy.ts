@@ -59,7 +59,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
     this.#sender = new RequestSender(upstream.socket, exchange, this, options.maxRequestBodyBytes);
-    this.#interim = new InterimResponses(exchange.stream, clientView(exchange.head, how));
+    this.#interim = new InterimResponses(exchange, clientView(exchange.head, how));
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
   }
 
