@@ -60,7 +60,7 @@ export class ClientSession implements Watched {
   readonly #turns: StreamTurns<ArrivedStream>;
   readonly #streams = new TurnoverSet<ServerHttp2Stream>();
   readonly #reported = (bytes: number) => {
-    this.#fields?.reported();
+    this.#fields?.reported(bytes);
     this.#share.counted(bytes);
   };
   /** Whether the first request has arrived, or none is expected any more. */

@@ -153,6 +153,25 @@ describe("heads of HTTP/2 that are not finished", () => {
     expect(proxyPath.unfinishedHeads.begun).toBe(0);
   });
 
+  it("are not suspected of the data of clients that are far away, and of the rest only after two seconds", async () => {
+    const clock = new FakeClock();
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port, { clock });
+    using client = await openFrameClient(proxyPath.port);
+    client.send(headersOf(1, post, flag.endHeaders));
+    const data = frameOf({ type: frame.data, stream: 1 }, Buffer.alloc(16_000));
+    client.send(data, data, data);
+    await eventually(async () => {
+      await clock.advance(100);
+      return client.frames.some(isPing);
+    });
+    await clock.advance(1_800);
+    expect(proxyPath.unfinishedHeads.begun).toBe(0);
+    await clock.advance(400);
+    expect(proxyPath.unfinishedHeads.begun).toBe(1);
+    expect(proxyPath.unfinishedBytes).toBeLessThan(20_000);
+  });
+
   it.each(origins)(
     "are looked for by one PING over $scheme when a client falls silent in an upload",
     async (origin) => {

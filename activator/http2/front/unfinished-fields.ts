@@ -11,6 +11,12 @@ const smallestFieldBytes = 4;
 const textFactor = 2;
 /** A PING, its answer included: nine bytes before the frame's payload of eight. */
 const pingBytes = 17;
+/**
+ * For how many checks a client may leave a PING unanswered before so few bytes count: 2 s, as long as a round trip to the other end of the world
+ * and a lost packet take. More bytes count at the next check.
+ */
+const patientChecks = 20;
+const patientBytes = 4_096;
 
 /** Approximately the memory of a block of fields of which so many bytes have arrived. `listBytesMax`: nghttp2 keeps no more text. */
 export function unfinishedMemory(bytes: number, listBytesMax: number): number {
@@ -36,7 +42,7 @@ export interface UnfinishedFieldsParts {
  * - nghttp2 knows the last stream whose head has begun. If that stream was not reported, its head is unfinished, or was rejected.
  * - While a block of fields is unfinished, a client can send no other frame (RFC 9113, 4.3). So a frame that was reported shows that
  *   no block was unfinished before it.
- * - For the same reason a client cannot answer a PING. So a silent client is sent one if it may have begun trailers, or if its last
+ * - For the same reason the data of reported frames is no part of such a block, and a client cannot answer a PING. So a silent client is sent one if it may have begun trailers, or if its last
  *   head may have been rejected. Other clients get none.
  */
 export class UnfinishedFields implements UnfinishedHead {
@@ -44,12 +50,17 @@ export class UnfinishedFields implements UnfinishedHead {
   readonly #parts: UnfinishedFieldsParts;
   /** The last stream whose head has ended. */
   #lastEnded = 0;
-  /** Of the bytes up to here, none belongs to an unfinished block. */
+  /** The bytes of data in frames that were reported. All others may belong to an unfinished block. */
+  #dataBytes = 0;
+  /** Of the others up to here, none does. */
   #settledTo = 0;
-  /** What was read at the last check. */
+  /** What was read at the last check, and how much of it was not data. */
   #readBefore = 0;
+  #otherBefore = 0;
   #hasReported = false;
   #isPinged = false;
+  /** How many checks there were since the PING. */
+  #pingedFor = 0;
   /**
    * Set while what has arrived is counted and the client has yet to answer a PING: the number of its streams then. The count stays as it is
    * until something arrives or a stream ends. Reading the state of a session costs as much as the rest of a check.
@@ -60,8 +71,9 @@ export class UnfinishedFields implements UnfinishedHead {
     this.#parts = parts;
   }
 
-  /** The client has sent a frame that ends no head. */
-  reported(): void {
+  /** The client has sent a frame that ends no head, or a part of one, with so many bytes of data. */
+  reported(bytes: number): void {
+    this.#dataBytes += bytes;
     this.#hasReported = true;
     this.#countedWith = undefined;
   }
@@ -76,23 +88,38 @@ export class UnfinishedFields implements UnfinishedHead {
   check(): void {
     const { session, socket, streams } = this.#parts;
     const { bytesRead } = socket;
-    const before = this.#readBefore;
+    const isSilent = bytesRead === this.#readBefore;
+    const before = this.#otherBefore;
     this.#readBefore = bytesRead;
-    if (bytesRead <= this.#settledTo) return;
+    this.#otherBefore = this.#otherBytes;
+    this.#settledTo = Math.min(this.#settledTo, this.#otherBytes); // Node may have read data that it had not reported then
+    if (this.#otherBytes <= this.#settledTo) return;
     if (session.destroyed) return this.release();
-    if (bytesRead === before && this.#countedWith === streams.size) return;
+    if (this.#isPinged) this.#pingedFor += 1;
+    if (isSilent && (this.#countedWith === streams.size || this.#isPatient)) return;
     const begun = session.state.lastProcStreamID ?? 0;
     const hasReported = this.#hasReported;
     this.#hasReported = false;
     if (begun > this.#lastEnded) {
       this.#count();
       this.#ping(begun);
-    } else if (!hasUploads(streams)) this.#settle(bytesRead);
+    } else if (!hasUploads(streams)) this.#settle(this.#otherBytes);
     else if (hasReported) this.#settle(before);
     else {
-      if (this.#isPinged) this.#count(); // honest clients have answered by now
+      if (this.#isPinged && !this.#isPatient) this.#count();
       this.#ping(begun);
     }
+  }
+
+  /** Bytes that were read, and that are not the data of reported frames. */
+  get #otherBytes(): number {
+    return this.#parts.socket.bytesRead - this.#dataBytes;
+  }
+
+  /** Whether the client may still answer a PING before what it sent counts. */
+  get #isPatient(): boolean {
+    const isShort = this.#otherBytes - this.#settledTo <= patientBytes;
+    return this.#isPinged && this.#countedWith === undefined && isShort && this.#pingedFor < patientChecks;
   }
 
   shed(): void {
@@ -104,9 +131,9 @@ export class UnfinishedFields implements UnfinishedHead {
   }
 
   #count(): void {
-    const { budget, socket, streams, listBytesMax } = this.#parts;
+    const { budget, streams, listBytesMax } = this.#parts;
     if (this.#isPinged) this.#countedWith = streams.size;
-    budget.keep(this, unfinishedMemory(socket.bytesRead - this.#settledTo, listBytesMax));
+    budget.keep(this, unfinishedMemory(this.#otherBytes - this.#settledTo, listBytesMax));
   }
 
   #settle(to: number): void {
@@ -116,14 +143,16 @@ export class UnfinishedFields implements UnfinishedHead {
   }
 
   #ping(begun: number): void {
-    const { session, socket } = this.#parts;
+    const { session } = this.#parts;
     if (this.#isPinged || session.destroyed) return;
-    const before = socket.bytesRead;
+    const before = this.#otherBytes;
+    this.#pingedFor = 0;
     const answered = guarded("http-front", (error: Error | null) => {
       this.#isPinged = false;
       if (error) return;
       this.headEnded(begun);
-      this.#settle(socket.bytesRead - before === pingBytes ? socket.bytesRead : before);
+      const now = this.#otherBytes;
+      this.#settle(now - before === pingBytes ? now : before);
     });
     this.#isPinged = session.ping(answered);
   }
