@@ -24,6 +24,8 @@ const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
 /** The maximum bytes of heads that are not sent when their calls end. Beyond it, the sandbox gets another connection. */
 const givenUpBytesMax = 262_144;
+/** From this number of a stream on, the connection takes no further call: numbers end at 2^31 and are used once (RFC 9113, 5.1.1). */
+const lastStreamNumber = 2_147_483_000;
 /** The limits for PING, SETTINGS and the like, and for interim responses, of one connection. */
 const extraFramesAtOnce = 2_000;
 const extraFramesPerStep = 200;
@@ -157,6 +159,7 @@ export class PodSession implements Watched {
     this.#calls += 1;
     this.#restedAt = undefined;
     this.#owner.changed(this);
+    if ((stream.id ?? 0) >= lastStreamNumber) this.#leave();
     const keep = () => this.#nativeOf.set(stream, nativeHandle(stream));
     if (stream.pending) stream.once("ready", keep);
     else keep();
