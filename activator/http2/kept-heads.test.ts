@@ -14,7 +14,7 @@ import {
 } from "../../test/support/http2-frames.ts";
 import { openBackend, openProxyPath } from "../../test/support/proxy-path.ts";
 
-const streams = 200;
+const streams = 100;
 /** Less than any of the large heads, and more than a stream takes without one. */
 const bytesMax = 30_000;
 const names = Array.from({ length: 7 }, (_, at) => `x-f${at}`);

@@ -2,7 +2,7 @@ import type { Http2Stream } from "node:http2";
 import type { HeaderPair } from "../../request.ts";
 import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { spareErrors } from "../../socket/node-inners.ts";
-import { UnsentFields } from "../unsent-fields.ts";
+import { UnsentFields } from "../node-internals/unsent-fields.ts";
 import { pairsLength } from "./field-lines.ts";
 
 /** From this length on, in bytes, a piece goes on as it is. Shorter ones are joined: those of one turn, and while the stream is behind. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { eventually } from "../../test/support/eventually.ts";
-import { beginCalls, openFrameSandbox, responseFields } from "../../test/support/grpc/frame-sandbox.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { beginCalls, openFrameSandbox, responseFields } from "../../../test/support/grpc/frame-sandbox.ts";
 import {
   codeOf,
   endsStream,
@@ -11,8 +11,8 @@ import {
   headersOf,
   openFrameClient,
   settingsOf,
-} from "../../test/support/http2-frames.ts";
-import { openBackend, openProxyPath } from "../../test/support/proxy-path.ts";
+} from "../../../test/support/http2-frames.ts";
+import { openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 
 // What nghttp2 and Node do: the guide tells it.
 
