@@ -74,7 +74,7 @@ export class ClaimReconciler {
     const problem = end.is === "ended" ? end.problem : undefined;
     const requestAgainMs = this.#requestAgainMs(end.claim, problem);
     if (written === "gone") return {};
-    // The concurrent write enqueues the claim, and the next pass writes the status.
+    // The next pass writes the status of the claim that has been read.
     if (written === "changed") return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
     this.#reportUnreadableTime(end.claim);
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
@@ -136,8 +136,10 @@ export class ClaimReconciler {
       return "written";
     } catch (error) {
       signal.throwIfAborted();
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+      // The watch may be silent: without the read, the next pass would write the same in vain.
+      if (!(await writes.freshClaim(claim, signal))) return "gone";
       if (isConflict(error)) return "changed";
-      if (isNotFound(error) && !(await writes.freshClaim(claim, signal))) return "gone";
       throw error;
     }
   }

@@ -91,6 +91,26 @@ it("a NetworkPolicy that its template wants again, unseen, is not deleted", asyn
   expect(await policy()).toBeDefined();
 });
 
+it("the status of a claim that was edited unseen is written, by few calls", async () => {
+  await using lab = await openClaimLab();
+  const deafTo = new Set<string>();
+  await using controller = await lab.startController({ deafTo });
+  await lab.template();
+  await lab.pool(0);
+  const claim = await lab.claim("task");
+  await lab.untilReady("task", { status: "True" });
+  await untilQuiet(controller);
+  deafTo.add("SandboxClaim");
+  await lab.patch(sandboxClaimType, "task", { metadata: { labels: { edited: "unseen" } } });
+  const [sandbox] = await lab.sandboxesOf(claim);
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: "2026-01-01T00:00:00Z" }];
+  const before = controller.calls.length;
+  await lab.patch(podType, sandbox?.metadata.name ?? "", { status: { conditions } }, "status");
+  await lab.untilReady("task", { status: "False" });
+  const ofClaim = controller.calls.slice(before).filter(({ kind }) => kind === "SandboxClaim");
+  expect(ofClaim.length).toBeLessThan(10);
+});
+
 it("a Pod that somebody deletes again and again comes back later each time", async () => {
   await using lab = await openClaimLab();
   let deletions = 0;
