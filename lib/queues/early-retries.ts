@@ -9,6 +9,9 @@ export interface RetryRates {
   readonly perSecond: number;
 }
 
+/** After a rest, a namespace has the retries of so long at once: few namespaces have more objects that wait for the same. */
+const burstMs = 5_000;
+
 /**
  * When a failed key may be retried before its time. One event may concern all keys of a namespace, and a tenant may cause one as
  * often as it likes. So these retries have the same rates as those that come in their time.
@@ -22,7 +25,10 @@ export class EarlyRetries {
 
   constructor({ groupOf, perSecondAndGroup, perSecond }: RetryRates, clock: Clock) {
     this.#groupOf = groupOf;
-    this.#ofGroups = new TokenBuckets({ perSecond: perSecondAndGroup, burst: perSecondAndGroup }, clock);
+    this.#ofGroups = new TokenBuckets(
+      { perSecond: perSecondAndGroup, burst: (perSecondAndGroup * burstMs) / 1_000 },
+      clock,
+    );
     this.#ofAll = new TokenBuckets({ perSecond, burst: perSecond }, clock);
   }
 

@@ -121,7 +121,7 @@ describe("many objects whose requests are refused", () => {
         await write(lab, at);
         await pass(100);
       }
-      // In four seconds ten at once, ten a second, and those that come in their time: not forty for each write.
+      // In four seconds fifty at once, ten a second, and those that come in their time: not forty for each write.
       expect(attempts).toBeLessThan(200);
     },
   );
