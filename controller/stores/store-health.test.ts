@@ -155,3 +155,14 @@ it("a replica whose store has failed for long does not stand for election until 
   await clock.advance(failureLimitMs);
   expect(health.seesExtensions()).toBe(false);
 });
+
+it("a replica that waits for a kind keeps nothing of its checks", async () => {
+  await using world = await open();
+  world.pods.fill();
+  await world.clock.advance(0);
+  const race = vi.spyOn(Promise, "race");
+  for (let second = 0; second < 100; second += 1) await world.clock.advance(1_000);
+  const races = race.mock.calls.length;
+  race.mockRestore();
+  expect(races).toBe(0);
+});

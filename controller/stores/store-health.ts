@@ -3,6 +3,7 @@ import type { Fitness } from "../../kube/leader/leader-election.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Page } from "../../lib/net/page-server.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { NotifiableWait } from "../../lib/time/notifiable-wait.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 
 /** A store, as far as its health matters. */
@@ -125,9 +126,9 @@ export class StoreHealth implements Fitness {
   async #until(reached: () => boolean, signal: AbortSignal): Promise<void> {
     const { clock, log, core, extensions } = this.#options;
     const all = [...core, ...extensions];
-    let filled: Promise<unknown> | undefined = this.#allFilled.then(() => {
-      filled = undefined;
-    });
+    // One promise that lives long must not be raced each second: it would keep each of these races.
+    const pause = new NotifiableWait(clock);
+    void this.#allFilled.then(() => pause.notify());
     while (!signal.aborted && !reached()) {
       const unseen = all.filter((store) => !this.#sees(store));
       if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
@@ -136,8 +137,7 @@ export class StoreHealth implements Fitness {
           "the API server does not deliver the objects of these kinds; all work that needs the objects waits",
         );
       }
-      const pause = clock.sleep(checkMs, signal).catch(() => {});
-      await (filled ? Promise.race([filled, pause]) : pause);
+      await pause.wait(checkMs, signal);
     }
   }
 }
