@@ -8,6 +8,7 @@ import { type Outcome, startWorkers } from "../lib/queues/workers.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { onClockJump } from "../lib/time/clock-jumps.ts";
 import type { Turns } from "../lib/time/turns.ts";
+import { FailureLog } from "./failure-log.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { semanticallyEqual } from "./semantic-equality.ts";
 
@@ -92,6 +93,7 @@ export function startKind(options: KindOptions): Running {
   const { name, sources, clock, metrics } = options;
   const workers = Math.max(options.workers, workersMin);
   const log = options.log.child({ controller: name });
+  const failureLog = new FailureLog(log, clock);
   const { mayWait, isAwaited = () => true } = options;
   const patience = mayWait && { mayWait, heldMax: Math.ceil(options.workers / 2) };
   const ceilingMs = (key: string) => (isAwaited(key) ? awaitedRetryMs : undefined);
@@ -130,7 +132,7 @@ export function startKind(options: KindOptions): Running {
     reconcile: (key, signal) => meter.reconciled(key, () => reconcile(key, signal)),
     onFailure: (key, err) => {
       meter.retried();
-      log.warn({ err, key, failures: queue.failures(key) + 1 }, "reconcile failed; requeued");
+      failureLog.failed(key, err, queue.failures(key) + 1);
     },
   });
   return {
