@@ -1,6 +1,7 @@
 import { type KubeObject, keyOf, parseKey, type Stored } from "../api/kinds/meta.ts";
 import { isNamespaceTerminating } from "../kube/client/errors.ts";
 import type { Change, Informer } from "../kube/informer/informer.ts";
+import { FailureLog } from "../lib/log/failure-log.ts";
 import type { Logger } from "../lib/log/log.ts";
 import type { Running } from "../lib/process/lifecycle.ts";
 import { KeyedQueue, retryBackoff } from "../lib/queues/keyed-queue.ts";
@@ -8,7 +9,6 @@ import { type Outcome, startWorkers } from "../lib/queues/workers.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { onClockJump } from "../lib/time/clock-jumps.ts";
 import type { Turns } from "../lib/time/turns.ts";
-import { FailureLog } from "./failure-log.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { semanticallyEqual } from "./semantic-equality.ts";
 

@@ -1,4 +1,4 @@
-import type { RetryCeiling } from "../../lib/queues/retry-delays.ts";
+import type { RetryCeiling } from "../../lib/queues/retries/retry-delays.ts";
 
 /** 30 s: as long as a person waits. A disk may be full for long, and what failed meanwhile must not wait as long again. */
 const retryMs = 30_000;

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../time/clock.ts";
 import { type Backoff, backoffDelayMs } from "./backoff.ts";
-import { EarlyRetries } from "./early-retries.ts";
-import { FailureCounts } from "./failure-counts.ts";
 import { FairKeys, groupOf } from "./fair-keys.ts";
-import { backoffOf, type RetryCeiling } from "./retry-delays.ts";
+import { EarlyRetries } from "./retries/early-retries.ts";
+import { FailureCounts } from "./retries/failure-counts.ts";
+import { backoffOf, type RetryCeiling } from "./retries/retry-delays.ts";
 import { WorkerShares } from "./worker-shares.ts";
 
 /** Per-key retry after an error: 5 ms doubling to 1000 s, as in the ecosystem's own controllers. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../time/clock.ts";
 import { type Backoff, backoffDelayMs } from "./backoff.ts";
-import { FailureCounts } from "./failure-counts.ts";
 import { groupOf } from "./fair-keys.ts";
+import { FailureCounts } from "./retries/failure-counts.ts";
 
 /** The pause after each rejection. */
 const slowBackoff: Backoff = { baseMs: 10_000, maxMs: 600_000, jitter: 0.2 };

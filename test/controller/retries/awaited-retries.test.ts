@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { persistentVolumeClaimType, serviceType } from "../../api/kinds/core.ts";
-import type { KubeObject } from "../../api/kinds/meta.ts";
-import { networkPolicyType } from "../../api/kinds/network-policy.ts";
-import type { ResourceType } from "../../api/kinds/resource-type.ts";
-import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
-import { ApiError } from "../../kube/client/errors.ts";
-import { FakeClock, systemClock } from "../../lib/time/clock.ts";
-import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
+import { persistentVolumeClaimType, serviceType } from "../../../api/kinds/core.ts";
+import type { KubeObject } from "../../../api/kinds/meta.ts";
+import { networkPolicyType } from "../../../api/kinds/network-policy.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import { type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { ApiError } from "../../../kube/client/errors.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
+import { type ClaimLab, openClaimLab } from "../../support/labs/claim-lab.ts";
 
 const namespace = "default";
 const podTemplate = { spec: { containers: [{ name: "main", image: "busybox" }] } };

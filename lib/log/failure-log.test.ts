@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { createLogger } from "../lib/log/log.ts";
-import { FakeClock } from "../lib/time/clock.ts";
+import { FakeClock } from "../time/clock.ts";
 import { FailureLog } from "./failure-log.ts";
+import { createLogger } from "./log.ts";
 
 function aLog() {
   const clock = new FakeClock();

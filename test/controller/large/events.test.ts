@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
-import type { KubeObject, ObjectMeta, Stored } from "../../api/kinds/meta.ts";
-import type { Container, Pod, PodSpec } from "../../api/kinds/pod.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { controllerIndexes } from "../../controller/claim/observe.ts";
-import { standingOf } from "../../controller/ownership.ts";
-import { podIndexes } from "../../controller/sandbox/observe.ts";
-import { childNameIndexes } from "../../controller/sandbox/queue/namesakes.ts";
-import { volumeClaimIndexes } from "../../controller/sandbox/volumes/claim-changes.ts";
-import { slimPod, slimVolumeClaim } from "../../controller/start-informers.ts";
-import { isOfStatusAlone } from "../../controller/start-kind.ts";
-import { refusalsOfSpec } from "../../controller/suspension/hibernation/pod-rules.ts";
-import { templateHashIndexes } from "../../controller/template/policy-users.ts";
-import { memberIndexes } from "../../controller/warm-pool/members.ts";
-import { podAddressIndexes } from "../../controller/webhook/peer-shares.ts";
-import { IndexedStore } from "../../kube/informer/indexed-store.ts";
-import { aPodOf, aSandbox, stored } from "../support/builders/builders.ts";
-import { cpuMs } from "../support/cpu-time.ts";
+import type { KubeObject, ObjectMeta, Stored } from "../../../api/kinds/meta.ts";
+import type { Container, Pod, PodSpec } from "../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { controllerIndexes } from "../../../controller/claim/observe.ts";
+import { standingOf } from "../../../controller/ownership.ts";
+import { podIndexes } from "../../../controller/sandbox/observe.ts";
+import { childNameIndexes } from "../../../controller/sandbox/queue/namesakes.ts";
+import { volumeClaimIndexes } from "../../../controller/sandbox/volumes/claim-changes.ts";
+import { slimPod, slimVolumeClaim } from "../../../controller/start-informers.ts";
+import { isOfStatusAlone } from "../../../controller/start-kind.ts";
+import { refusalsOfSpec } from "../../../controller/suspension/hibernation/pod-rules.ts";
+import { templateHashIndexes } from "../../../controller/template/policy-users.ts";
+import { memberIndexes } from "../../../controller/warm-pool/members.ts";
+import { podAddressIndexes } from "../../../controller/webhook/peer-shares.ts";
+import { IndexedStore } from "../../../kube/informer/indexed-store.ts";
+import { aPodOf, aSandbox, stored } from "../../support/builders/builders.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 // A tenant may change its object many times a second, and no turn is between the events of a watch and the renewal of a Lease.
 const eventMsMax = 150;

@@ -1,5 +1,5 @@
-import type { Clock } from "../time/clock.ts";
-import { TokenBuckets } from "./token-buckets.ts";
+import type { Clock } from "../../time/clock.ts";
+import { TokenBuckets } from "../token-buckets.ts";
 
 export interface RetryRates {
   /** Failing keys of one group, such as a namespace, do not take the retries of others. */

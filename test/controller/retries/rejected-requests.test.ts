@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { podType } from "../../api/kinds/core.ts";
-import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
-import { findCondition, isConditionTrue } from "../../api/rules/conditions.ts";
-import { ApiError } from "../../kube/client/errors.ts";
-import { FakeClock, systemClock } from "../../lib/time/clock.ts";
-import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
-import { waiting } from "../support/waiting.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import { type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { findCondition, isConditionTrue } from "../../../api/rules/conditions.ts";
+import { ApiError } from "../../../kube/client/errors.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
+import { type ClaimLab, openClaimLab } from "../../support/labs/claim-lab.ts";
+import { waiting } from "../../support/waiting.ts";
 
 const at = { namespace: "default", name: "nova" };
 const podTemplate = { spec: { containers: [{ name: "main", image: "busybox" }] } };

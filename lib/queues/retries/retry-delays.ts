@@ -1,4 +1,4 @@
-import type { Backoff } from "./backoff.ts";
+import type { Backoff } from "../backoff.ts";
 import type { RetryRates } from "./early-retries.ts";
 import type { FailureCounts } from "./failure-counts.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../time/clock.ts";
-import { KeyedQueue, retryBackoff } from "./keyed-queue.ts";
+import { FakeClock } from "../../time/clock.ts";
+import { KeyedQueue, retryBackoff } from "../keyed-queue.ts";
 
 const groupOf = (key: string) => key.split("/")[0] ?? "";
 

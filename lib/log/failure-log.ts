@@ -1,7 +1,7 @@
-import { parseKey } from "../api/kinds/meta.ts";
-import type { Logger } from "../lib/log/log.ts";
-import { TokenBuckets } from "../lib/queues/token-buckets.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import { groupOf } from "../queues/fair-keys.ts";
+import { TokenBuckets } from "../queues/token-buckets.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Logger } from "./log.ts";
 
 /** The lines of one namespace. A tenant chooses how many of its objects fail, and often how long the text of an error is. */
 const linesAtOnce = 20;
@@ -19,7 +19,7 @@ export class FailureLog {
   }
 
   failed(key: string, error: unknown, failures: number): void {
-    if (this.#lines.take(parseKey(key).namespace ?? "", 0) === undefined) {
+    if (this.#lines.take(groupOf(key), 0) === undefined) {
       this.#leftOut += 1;
       return;
     }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { serviceType } from "../../api/kinds/core.ts";
-import { type NetworkPolicy, networkPolicyType } from "../../api/kinds/network-policy.ts";
-import { type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
-import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { serviceType } from "../../../api/kinds/core.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../../api/kinds/network-policy.ts";
+import { type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { sandboxTemplateType } from "../../../api/kinds/sandbox-template.ts";
 import {
   adoptableLabel,
   podNameAnnotation,
   sandboxNameHashLabel,
   templateRefAnnotation,
   templateRefHashLabel,
-} from "../../api/rules/keys.ts";
-import { nameHash } from "../../api/rules/names.ts";
-import { ApiError } from "../../kube/client/errors.ts";
-import { FakeClock, systemClock } from "../../lib/time/clock.ts";
-import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
+} from "../../../api/rules/keys.ts";
+import { nameHash } from "../../../api/rules/names.ts";
+import { ApiError } from "../../../kube/client/errors.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
+import { type ClaimLab, openClaimLab } from "../../support/labs/claim-lab.ts";
 
 const namespace = "default";
 const objects = 40;
