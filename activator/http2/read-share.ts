@@ -11,6 +11,8 @@ const bytesInOneTurn = 131_072;
  * brought no more frames than this together.
  */
 const framesOfRested = 1_024;
+/** So many turns later, the number of frames that a connection brought in a turn no longer says what it will bring. */
+const recentTurns = 32;
 /** A head costs as much as so many frames, and as one more for each so many bytes of its fields. */
 const framesOfHead = 8;
 const headBytesOfFrame = 1_024;
@@ -73,6 +75,7 @@ class RestedConnections {
 
   #next(): void {
     this.#hasNext = false;
+    if (!turnFrames.mayRead) return this.#callNext();
     const [first, ...others] = this.#waiting;
     let frames = 0;
     const now = others.filter((share) => {
@@ -134,12 +137,15 @@ export class ReadShare {
 
   /** A frame has arrived, with so many bytes of data. */
   counted(bytes: number): void {
+    turnFrames.add(1);
     this.#add(1, bytes);
   }
 
   /** The fields of a request or a response have arrived, or trailers, with so many bytes, decoded. */
   head(bytes: number): void {
-    this.#add(framesOfHead + Math.floor(bytes / headBytesOfFrame), bytes);
+    const frames = framesOfHead + Math.floor(bytes / headBytesOfFrame);
+    turnFrames.addHead(frames);
+    this.#add(frames, bytes);
   }
 
   hold(): void {
@@ -181,7 +187,7 @@ export class ReadShare {
   pause(): void {
     const handle = this.#isStopped ? undefined : readHandle(this.#socket);
     if (!handle || handle.writeQueueSize > 0) return;
-    this.#renew();
+    if (turn.number - this.#turn > recentTurns) this.#renew();
     this.#rest();
   }
 
@@ -196,7 +202,6 @@ export class ReadShare {
     this.#frames += frames;
     this.#bytes += bytes;
     this.#reported += frameBytesMin * frames + bytes;
-    turnFrames.add(frames);
     if (this.#isOver || (this.#frames < framesInOneTurn && this.#bytes < bytesInOneTurn)) return;
     this.#rest();
   }

@@ -9,8 +9,8 @@ import { turn } from "./turn.ts";
 import { TurnFrames } from "./turn-frames.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-/** Heads that one turn brings: 8,192 frames of 8 for each head, and the rest of the read in progress. */
-const headsOfTurn = 1_024 + 128;
+/** Heads that one turn brings: 8,192 frames, four times 8 for each head, and the rest of the read in progress. */
+const headsOfTurn = 256 + 128;
 
 const { head } = ReadShare.prototype;
 afterEach(() => {
@@ -31,7 +31,7 @@ function countHeads() {
 }
 
 describe("the frames of all connections in one turn of the event loop", () => {
-  it("stop the reads of all connections with the 8,192nd, once, and again in the next turn", async () => {
+  it("stop the reads of all connections with the 8,192nd, for eight turns", async () => {
     await nextTurn();
     const frames = new TurnFrames();
     const paused: string[] = [];
@@ -43,7 +43,12 @@ describe("the frames of all connections in one turn of the event loop", () => {
     expect(paused).toEqual([]);
     for (let at = 0; at < 10; at += 1) frames.add(1);
     expect(paused).toEqual(["one", "other"]);
+    for (let at = 0; at < 8; at += 1) {
+      await nextTurn();
+      expect(frames.mayRead).toBe(false);
+    }
     await nextTurn();
+    expect(frames.mayRead).toBe(true);
     frames.add(8_000);
     expect(paused).toHaveLength(2);
     frames.add(192);
