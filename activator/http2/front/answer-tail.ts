@@ -3,6 +3,7 @@ import { guarded } from "../../../lib/guard/guard.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { Watched } from "../../sweep.ts";
 import { closeOnceEnded, isEnded } from "../close-once-ended.ts";
+import { unreadAnswers } from "../room/unread-answers.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamHost } from "./stream-host.ts";
 
@@ -12,9 +13,6 @@ const unreadMax = 100;
 const crowdedMs = 5_000;
 
 type TailHost = Pick<StreamHost, "sweep" | "nowMs" | "keepAliveTimeoutMs" | "streamIdleMs">;
-
-/** The number of such responses for each connection. */
-const unread = new WeakMap<object, number>();
 
 export interface WrittenAnswer {
   /** The activator itself wrote it. */
@@ -34,6 +32,8 @@ export class AnswerTail implements Watched {
   readonly #answer: WrittenAnswer;
   readonly #stall = new StallWatch();
   #idleMs = 0;
+  /** Set for an answer of the activator itself, until it is read or cut. */
+  #read: (() => void) | undefined;
 
   constructor(stream: ServerHttp2Stream, host: TailHost, answer: WrittenAnswer) {
     this.#stream = stream;
@@ -45,15 +45,16 @@ export class AnswerTail implements Watched {
     const { session, destroyed } = this.#stream;
     const { isOwn } = this.#answer;
     if (destroyed) return;
-    const others = isOwn && session ? count(session, 1) - 1 : 0;
+    const others = isOwn && session ? unreadAnswers.of(session) : 0;
     this.#idleMs = this.#limitMs(others);
+    if (isOwn && session) this.#read = unreadAnswers.add(session, this);
     this.#stall.limit(this.#idleMs, this.#host.nowMs());
     this.#host.sweep.add(this);
     this.#stream.on(
       "close",
       guarded("http-front", () => {
         this.#host.sweep.remove(this);
-        if (isOwn && session) count(session, -1);
+        this.#read?.();
       }),
     );
   }
@@ -62,6 +63,12 @@ export class AnswerTail implements Watched {
   closeOnceEnded(): void {
     const { sweep } = this.#host;
     closeOnceEnded(this.#stream, { sweep, nowMs: this.#host.nowMs(), idleMs: this.#idleMs });
+  }
+
+  /** Too many answers are unread. */
+  cut(): void {
+    this.#read?.();
+    cutStream(this.#stream);
   }
 
   check(nowMs: number): void {
@@ -76,10 +83,4 @@ export class AnswerTail implements Watched {
     if (others < unreadMax) return keepAliveTimeoutMs;
     return keepAliveTimeoutMs > 0 ? Math.min(keepAliveTimeoutMs, crowdedMs) : crowdedMs;
   }
-}
-
-function count(session: object, change: number): number {
-  const now = (unread.get(session) ?? 0) + change;
-  unread.set(session, now);
-  return now;
 }

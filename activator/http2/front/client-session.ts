@@ -158,7 +158,7 @@ export class ClientSession implements Watched {
   #open({ stream, fields, isEnded, body }: ArrivedStream): void {
     const begin = () => {
       if (stream.closed || stream.destroyed) return;
-      if (!this.#host.hasStreamRoom()) return this.#refuse(stream);
+      if (!stream.session || !this.#host.room.hasRoom(stream.session)) return this.#refuse(stream);
       if (this.#host.draining) this.announceEnd();
       const exchange = this.#exchangeOf({ stream, fields, isEnded, body });
       if (exchange?.answerable) exchange.serve();

@@ -9,6 +9,7 @@ import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 import type { Sweep } from "../../sweep.ts";
 import type { ReadWebCall } from "../grpc-web/read-web-call.ts";
 import type { Offence } from "../offences.ts";
+import { StreamRoom } from "../room/stream-room.ts";
 import type { WaitingBudget } from "../waiting-budget.ts";
 import { ClientSession } from "./client-session.ts";
 import { RequestReader } from "./request-reader.ts";
@@ -61,12 +62,12 @@ export class Http2Front implements ProtocolFront, SessionHost {
   readonly requests: RequestReader;
   readonly sessionOptions: ServerOptions;
   readonly listBytesMax: number;
+  readonly room: StreamRoom;
   readonly keepAliveTimeoutMs: number;
   readonly streamIdleMs: number;
   draining = false;
   leaving = false;
   active = 0;
-  readonly #options: Http2FrontOptions;
   readonly #parts: Http2FrontParts;
   /** The number of connections that expect their first request, and of streams that wait for their turn. */
   #awaited = 0;
@@ -84,7 +85,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
     this.sessionOptions = sessionOptions(this.listBytesMax);
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
     this.streamIdleMs = options.streamIdleMs;
-    this.#options = options;
+    this.room = new StreamRoom({ max: options.maxConnections, hasSocket: parts.hasRoom });
     this.#parts = parts;
   }
 
@@ -136,11 +137,6 @@ export class Http2Front implements ProtocolFront, SessionHost {
     for (const session of this.#sessions) session.cut();
     await this.#idleWaiters.untilIdleWithin(lastClosesMs, this.#parts.clock);
     this.#parts.dispose?.();
-  }
-
-  hasStreamRoom(): boolean {
-    const hasRoom = this.#parts.hasRoom?.(this.active) ?? true;
-    return hasRoom && this.active < this.#options.maxConnections;
   }
 
   streamRefused(): void {

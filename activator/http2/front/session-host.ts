@@ -17,8 +17,6 @@ export interface SessionHost extends StreamHost {
   readonly draining: boolean;
   /** Whether no further stream is accepted. */
   readonly leaving: boolean;
-  /** Whether one more stream may be served. */
-  hasStreamRoom(): boolean;
   /** A stream was refused because there are too many. */
   streamRefused(): void;
   /** A stream has arrived. `settled` follows when it begins. */

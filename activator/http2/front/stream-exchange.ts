@@ -6,6 +6,7 @@ import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { Place } from "../../pod-connections/place.ts";
 import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import { dropSentTrailers } from "../node-internals/sent-fields.ts";
+import type { StreamPlace } from "../room/stream-room.ts";
 import { StreamWait } from "../stream-wait.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutConnection, cutStream } from "./cut-stream.ts";
@@ -38,14 +39,13 @@ export class StreamExchange implements Incoming {
   bytesOut = 0;
   readonly #host: StreamHost;
   #proxy: StreamListener | undefined;
-  /** Set once something may wait for a slow side. */
   #wait: StreamWait | undefined;
   #status = 0;
   #responded = false;
   /** A request that was proxied may get an error of the activator, too. */
   #isOwnResponse = false;
-  /** Whether it was handed to `began`. */
-  #isServed = false;
+  /** Set once it is served. */
+  #place: StreamPlace | undefined;
   #left = false;
   #onLeave: (() => void) | undefined;
   #tunnel: Tunnel | undefined;
@@ -92,8 +92,8 @@ export class StreamExchange implements Incoming {
   }
 
   serve(): void {
-    this.#isServed = true;
-    this.#host.began(this);
+    if (this.stream.session) this.#place = this.#host.room.take(this.stream.session);
+    if (this.#place) this.#host.began(this);
   }
 
   onLeave(listener: (() => void) | undefined): void {
@@ -107,6 +107,7 @@ export class StreamExchange implements Incoming {
   /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
   proxiedBy(proxy: StreamListener): void {
     this.#proxy = proxy;
+    this.#place?.connected();
     this.#countWaiting(proxy.place.namespace);
   }
 
@@ -139,6 +140,7 @@ export class StreamExchange implements Incoming {
     const { status, headers, trailers, grpcStatus } = response;
     const bytes = bytesOf(response);
     this.#isOwnResponse = true;
+    this.#place?.leave();
     this.#grpcStatus = grpcStatus;
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     this.begin(status);
@@ -210,9 +212,8 @@ export class StreamExchange implements Incoming {
   /** Nothing more of the request goes to the sandbox. */
   uploaded(): void {
     this.#isUploading = false;
-    const { body } = this;
-    body.discard();
-    if (!body.complete && !this.#awaitsTrailers) this.#tail?.closeOnceEnded();
+    this.body.discard();
+    if (!this.body.complete && !this.#awaitsTrailers) this.#tail?.closeOnceEnded();
     if (this.#isDelivering) this.#conclude();
   }
 
@@ -295,6 +296,7 @@ export class StreamExchange implements Incoming {
     this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut, grpcStatus: this.#grpcStatus };
     for (const listener of this.#onEnded) listener(this.#ended);
     this.#onEnded.length = 0;
-    if (this.#isServed) this.#host.ended(this);
+    this.#place?.leave();
+    if (this.#place) this.#host.ended(this);
   }
 }

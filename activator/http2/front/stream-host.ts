@@ -1,5 +1,6 @@
 import type { ActivatorError } from "../../failures/errors-for-clients.ts";
 import type { Sweep } from "../../sweep.ts";
+import type { StreamRoom } from "../room/stream-room.ts";
 import type { WaitHost } from "../stream-wait.ts";
 import type { StreamExchange } from "./stream-exchange.ts";
 
@@ -17,6 +18,8 @@ export interface StreamHost extends WaitHost {
   readonly keepAliveTimeoutMs: number;
   /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
   readonly streamIdleMs: number;
+  /** Places for requests in progress. */
+  readonly room: StreamRoom;
   nowMs(): number;
   began(exchange: StreamExchange): void;
   ended(exchange: StreamExchange): void;

@@ -77,6 +77,23 @@ describe("a response of the activator itself that its client does not read", () 
     await proxyPath.empty();
   });
 
+  it("takes no room from requests, neither of those in progress nor of their sockets", async () => {
+    await using proxyPath = await openRefusingPath({ maxConnections: 10, hasRoom: (besides) => besides < 2 });
+    {
+      using client = await openFrameClient(proxyPath.port, [noWindow]);
+      for (let at = 0; at < streams; at += 1) {
+        client.send(headersOf(2 * at + 1, getFields()));
+        await client.until(({ type, stream }) => type === frame.headers && stream === 2 * at + 1);
+      }
+      expect(proxyPath.http2.active).toBe(streams); // a replica that exits waits for them
+      using other = await openFrameClient(proxyPath.port);
+      other.send(headersOf(1, getFields()));
+      expect((await other.until(endsStream(1))).type).toBe(frame.data);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.refusals).not.toContain("REFUSED_STREAM");
+  });
+
   it("is not cut because the trailers of its request are malformed", async () => {
     await using proxyPath = await openRefusingPath();
     {
