@@ -66,6 +66,27 @@ describe("a client of HTTP/2", () => {
     expect(offences).toEqual(["flood"]);
   });
 
+  it("that moves the windows of a hundred streams again and again is cut off sooner", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = await openFrameClient(proxyPath.port);
+      for (let at = 0; at < 100; at += 1) client.send(headersOf(2 * at + 1, getFields()));
+      await eventually(() => proxyPath.http2.active === 100);
+      const isAck = ({ type, flags }: { type: number; flags: number }) => type === frame.settings && flags === flag.ack;
+      const acks = () => client.frames.filter(isAck).length;
+      // Each counts as 13 frames, of 10,000 at once. Some 1,000 more are allowed in each tenth of a second.
+      for (let sent = 0; sent < 5_000 && !client.socket.destroyed; sent += 100) {
+        client.send(...Array.from({ length: 100 }, (_, at) => settingsOf([4, at % 2])));
+        await eventually(() => client.socket.destroyed || acks() > sent);
+      }
+      await client.closed;
+      expect(acks()).toBeLessThan(4_000);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.offences).toEqual(["flood"]);
+  });
+
   it("that floods with GOAWAY while a stream is open is cut off, and counted", async () => {
     await using backend = await openStrictBackend(ok);
     await using proxyPath = await openProxyPath(backend.port);

@@ -110,7 +110,7 @@ export class ClientSession implements Watched {
       ),
     );
     const counted = guarded("http-front", () => this.#countControlFrame(), cut);
-    this.#control.watch(session, counted);
+    this.#control.watch(session, counted, () => this.#streams.size);
     // Node closes the session too, and says so in a GOAWAY of ours.
     session.on(
       "goaway",

@@ -117,6 +117,7 @@ export class PodSession implements Watched {
     this.#control.watch(
       this.#session,
       guarded("pod-connection", () => this.#countExtraFrame(0)),
+      () => this.#calls,
     );
     const leave = guarded("pod-connection", () => this.#leave());
     this.#session.on("goaway", leave);
