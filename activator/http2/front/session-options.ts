@@ -23,7 +23,10 @@ const headsFactor = 2;
 /** What HTTP/2 adds to each field in the size of a list of fields, in bytes (RFC 9113, 6.5.2). */
 const fieldOverheadBytes = 32;
 
-/** The maximum memory of one connection in nghttp2, in megabytes. Streams beyond it are refused. */
+/**
+ * The maximum memory of one connection in nghttp2 and Node, in megabytes. Beyond it Node refuses streams, and closes the connection after 100
+ * of them. So it has to be out of reach: each stream keeps one write of at most 128 KiB there, 17 MB together.
+ */
 const sessionMegabytesMax = 32;
 
 /** How many streams a client may reset at once, and for each second. Browsers reset all streams of a page that is left. */
