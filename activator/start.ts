@@ -30,6 +30,7 @@ import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { Observer } from "./observe/observer.ts";
 import { opsPages } from "./observe/ops-pages.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
+import { createSlotMetrics } from "./observe/slot-metrics.ts";
 import { createUpstreamMetrics } from "./observe/upstream-metrics.ts";
 import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
 import { idleLimits } from "./pod-connections/idle-limits.ts";
@@ -108,7 +109,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const labels = new NamespaceLabels({ clock, hasSandboxes: (namespace) => cluster.hasSandboxes(namespace) });
   const requests = new RequestMetrics(registry, version, labels);
   const accessLog = started.use(config.accessLog ? openAccessLog(parts) : undefined);
-  const wakes = createWakeMetrics(registry, config.slots.total);
+  const wakes = createWakeMetrics(registry);
   const waker = started.use(createWaker(config, parts, { wakes, replicaState }));
   cluster.onSandboxChange((change) => waker.sandboxChanged(change));
   const onWoken: ReplicaState["woken"] = (...wake) => {
@@ -213,6 +214,8 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     onWake,
   });
   const holdLimits = new HoldLimits(config.slots);
+  const outsiderLimits = new HoldLimits(outsiderNumbers(config.slots));
+  createSlotMetrics(parts.registry, { others: holdLimits, outsiders: outsiderLimits });
   const holdDeadlines = new HoldDeadlines(clock);
   return {
     options: config,
@@ -238,7 +241,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     onMoved: (connection) => parts.wakeOnActivity.moved(connection),
     connector,
     holdLimits,
-    outsiderLimits: new HoldLimits(outsiderNumbers(config.slots)),
+    outsiderLimits,
     holdDeadlines,
     holds: new HoldRegistry(),
     proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans, heads }),

@@ -63,6 +63,11 @@ export class HoldLimits {
     return this.#total;
   }
 
+  /** The number of slots that may be in use. */
+  get max(): number {
+    return this.#limits.total;
+  }
+
   /**
    * Returns the slots of one request. A request of which `bytes` bytes are kept gets slots if one is free, and takes as many as
    * these need.

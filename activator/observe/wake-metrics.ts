@@ -11,7 +11,7 @@ export type WakeTrigger = (typeof wakeTriggers)[number];
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** Measures holds and wakes. */
-export function createWakeMetrics(registry: Registry, heldMax: number) {
+export function createWakeMetrics(registry: Registry) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
@@ -36,11 +36,6 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
     help: "Current number of requests and TCP connections that are held, or that connect to a running sandbox.",
     registers,
   });
-  new Gauge({
-    name: "rouse_activator_held_requests_limit",
-    help: "Limit of rouse_activator_held_requests (--held-max-total). Toward this limit, a request counts once for each 8 KiB, or part of 8 KiB, of its head and kept body.",
-    registers,
-  }).set(heldMax);
   for (const trigger of wakeTriggers) for (const outcome of wakeOutcomes) wakes.inc({ trigger, outcome }, 0);
 
   return {

@@ -28,7 +28,7 @@ async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>, clients?: 
   const deps = {
     ...{ clock, log: silentLogger, accessLog: undefined, mayLog: new OncePerMinute(clock), metrics },
     ...{ podSeenMs: () => 0, acceptedMs: () => 0, onWake: undefined, activity: new Activity(clock) },
-    wakes: createWakeMetrics(new Registry(), 1),
+    wakes: createWakeMetrics(new Registry()),
     cluster: { synced: true, silentMs: () => 0, sandbox, podsAt: () => podsAt, podOf: () => undefined },
     fences: { of: () => ({ reportedGeneration: 0, fenced: new Set() }) },
     options: { allowLoopbackPodIp: false },
