@@ -143,7 +143,8 @@ function hibernated(seen: SeenMemory, { spec, status = {} }: MemoryImage): Hiber
     node: spec.nodeName,
     ...(bytes !== undefined && { bytes }),
     ...(capturedAt !== undefined && { capturedAt }),
-    ...(status.durations && { durationMilliseconds: freezeMs + writeMs + syncMs + hashMs }),
+    // The files are synced and hashed at the same time.
+    ...(status.durations && { durationMilliseconds: freezeMs + writeMs + Math.max(syncMs, hashMs) }),
     ...withLastWake(seen),
   };
 }
