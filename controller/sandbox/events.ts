@@ -5,7 +5,7 @@ import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { unreadableTimesText } from "../../api/rules/timestamps.ts";
 import type { NewEvent } from "../../kube/events/event-recorder.ts";
 import type { MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
-import { isLossReason } from "../suspension/hibernation/restore.ts";
+import { isLossReason, type LossReason } from "../suspension/hibernation/restore.ts";
 import { type Failure, partOf } from "./actions.ts";
 import { isDeletedOnExpiry } from "./expiry.ts";
 
@@ -181,6 +181,15 @@ export function wakeOf({ sandbox, hibernation }: StatusTransition): Hibernation[
   const isNew = isKept || (before?.state === undefined && (before?.lastWake === undefined || isUntold));
   const wake = isNew && hibernation?.state === undefined ? hibernation?.lastWake : undefined;
   return wake?.mode === "Restored" || isLossReason(wake?.reason) ? wake : undefined;
+}
+
+const lossesOfSleep: ReadonlySet<unknown> = new Set<LossReason>(["ImageLost", "Evicted", "StrategyChanged"]);
+
+/** A wake after a sleep in which the memory was lost, since this pass. The event of the loss came during the sleep. */
+export function wakeAfterLoss({ sandbox, hibernation }: StatusTransition): Hibernation["lastWake"] {
+  const { state, reason } = sandbox.status?.hibernation ?? {};
+  const wasLost = state === "Stopped" && lossesOfSleep.has(reason);
+  return wasLost && hibernation?.state === undefined ? hibernation?.lastWake : undefined;
 }
 
 function woken(transition: StatusTransition): EventContent | undefined {

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from "prom-client";
 import { type RefusalReason, refusalReasons } from "../../suspension/hibernation/memory-provider.ts";
 import { type LossReason, lossReasons } from "../../suspension/hibernation/restore.ts";
-import { keepsMemory, losesMemory, type StatusTransition, staysAwake, wakeOf } from "../events.ts";
+import { keepsMemory, losesMemory, type StatusTransition, staysAwake, wakeAfterLoss, wakeOf } from "../events.ts";
 
 const unknown: RefusalReason = "NotCaptured";
 const unknownLoss: LossReason = "ImageLost";
@@ -28,7 +28,7 @@ export class MemoryMetrics {
     });
     this.#woken = new Counter({
       name: "rouse_hibernation_wakes_total",
-      help: "Wakes of sandboxes whose memory was kept, by mode (Restored or Anew: started without the memory) and reason (empty if restored).",
+      help: "Wakes of sandboxes whose memory was kept, by mode (Restored or Anew: started without the memory) and reason (empty if restored). Memory that was lost during the sleep counts in rouse_hibernation_refusals_total at the loss, and here at the wake, unless suspensionStrategy.type was changed after the loss.",
       labelNames: ["mode", "reason"],
       registers: [registry],
     });
@@ -39,7 +39,7 @@ export class MemoryMetrics {
 
   passed(transition: StatusTransition): void {
     const { hibernation, memoryRefusal } = transition;
-    const wake = wakeOf(transition);
+    const wake = wakeOf(transition) ?? wakeAfterLoss(transition);
     if (wake) this.#woken.inc({ mode: wake.mode, reason: wake.mode === "Anew" ? (wake.reason ?? unknownLoss) : "" });
     if (keepsMemory(transition)) this.#captured.inc();
     if (losesMemory(transition)) this.#refused.inc({ reason: hibernation?.reason ?? unknown, result: "Stopped" });

@@ -128,7 +128,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     ["needs the room of the memory", "Evicted", "Evicted", "the node needed the room for another memory image"],
   ])("tells at once if its node %s during its sleep", async (_, said, reason, message) => {
     await using running = await openRunning();
-    const { lab, pod } = running;
+    const { lab, pod, controller } = running;
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     const at = { namespace: "default", name: `pod-${pod.metadata.uid}` };
@@ -137,6 +137,13 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await untilTold(lab, { state: "Stopped", reason, message });
     await lab.change({ operatingMode: "Running" });
     await untilTold(lab, { lastWake: { mode: "Anew", reason } });
+    const count = async (series: string) => metric(await controller.metrics(), series);
+    await vi.waitFor(
+      async () => expect(await count(`rouse_hibernation_wakes_total{mode="Anew",reason="${reason}"}`)).toBe(1),
+      waiting,
+    );
+    expect(await count(`rouse_hibernation_refusals_total{reason="${reason}",result="Stopped"}`)).toBe(1);
+    expect(await lab.eventNotes("MemoryLost")).toEqual([]);
   });
 
   it("tells that its memory is lost if somebody deletes its MemoryImage during its sleep", async () => {
@@ -156,7 +163,7 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await lab.untilAsleep();
     await lab.change({ suspensionStrategy: { type: "Stop" } });
     await vi.waitFor(async () => expect(await images(lab)).toEqual([]), waiting);
-    const told = { state: "Stopped", reason: "StrategyChanged", message: expect.stringContaining("not to hibernate") };
+    const told = { state: "Stopped", reason: "StrategyChanged", message: expect.stringContaining("no longer Hibernate") };
     await untilTold(lab, told);
     await vi.waitFor(async () => expect(await lab.eventNotes("MemoryLost")).toHaveLength(1), waiting);
     await lab.change({ suspensionStrategy: { type: "Hibernate" } });
