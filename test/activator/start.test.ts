@@ -159,6 +159,8 @@ describe("the activator", () => {
     for (const name of [
       "sandbox_router_authz_decisions_total",
       "sandbox_router_build_info",
+      "rouse_activator_held_slots",
+      "rouse_activator_held_slots_limit",
       "rouse_activator_wakes_total",
     ]) {
       expect(metrics).toContain(`# HELP ${name} `);
