@@ -136,7 +136,7 @@ async function tidyStore(storeRoot: string, { files, records }: Doors, log: Logg
     await files.makeFolder(join(storeRoot, "images"));
     await records.removeUnfinished();
   } catch (error) {
-    log.warn({ err: error }, "cannot remove what an earlier agent had begun to write; it stays until the next start");
+    log.warn({ err: error }, "cannot remove what an earlier agent had begun to write; retrying at the next start");
   }
 }
 
