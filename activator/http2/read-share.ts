@@ -1,6 +1,6 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
+import { turnFrames } from "./room/turn-frames.ts";
 import { turn } from "./turn.ts";
-import { turnFrames } from "./turn-frames.ts";
 
 /** After so many frames of one connection in one turn of the event loop, it is read no further in that turn. */
 const framesInOneTurn = 256;

@@ -3,7 +3,7 @@ import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { YieldedConnection } from "../../front.ts";
 import { type HeadBudget, unknownOwner } from "../../http1/front/head-budget.ts";
 import { HandedToNode } from "../handed-to-node.ts";
-import { turnFrames } from "../turn-frames.ts";
+import { turnFrames } from "../room/turn-frames.ts";
 
 /** A connection whose session is to begin. */
 interface NewSession {

@@ -1,11 +1,18 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { eventually } from "../../test/support/eventually.ts";
-import { frame, getFields, headersOf, openFrameClient, preface, settingsOf } from "../../test/support/http2-frames.ts";
-import { dialled, openProxyPath, openStrictBackend } from "../../test/support/proxy-path.ts";
-import { dialledTls, tls } from "../../test/support/tls-path.ts";
-import { ReadShare } from "./read-share.ts";
-import { turn } from "./turn.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import {
+  frame,
+  getFields,
+  headersOf,
+  openFrameClient,
+  preface,
+  settingsOf,
+} from "../../../test/support/http2-frames.ts";
+import { dialled, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { dialledTls, tls } from "../../../test/support/tls-path.ts";
+import { ReadShare } from "../read-share.ts";
+import { turn } from "../turn.ts";
 import { TurnFrames } from "./turn-frames.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";

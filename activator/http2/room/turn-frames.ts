@@ -1,5 +1,5 @@
-import { TurnoverSet } from "../../lib/data/turnover.ts";
-import { turn } from "./turn.ts";
+import { TurnoverSet } from "../../../lib/data/turnover.ts";
+import { turn } from "../turn.ts";
 
 /**
  * After so many frames of all connections in one turn of the event loop, no connection is read further in that turn, nor in some turns
