@@ -226,10 +226,8 @@ export class StreamExchange implements Incoming {
   finishDownload(): void {
     this.#responded = true;
     this.#isUploading = true;
-    this.#tail = new AnswerTail(this.stream, this.#host, {
-      isOwn: this.#isOwnResponse,
-      isUploading: () => this.#isUploading,
-    });
+    const isUploading = () => this.#isUploading;
+    this.#tail = new AnswerTail(this.stream, this.#host, { isOwn: this.#isOwnResponse, isUploading });
     this.#tail.watch();
   }
 
