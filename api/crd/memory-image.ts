@@ -128,7 +128,7 @@ const status = object({
   restore: described("The fields say what became of the memory when a new Pod asked for the memory.", restore),
   runscVersion: described("This version of gVisor wrote the files.", { ...text, maxLength: 128 }),
   storeID: described(
-    "The store with this ID has the files. While the disk of that store is not mounted, the node agent reports nothing about the files.",
+    "The store with this ID has the files. While the disk of that store is not mounted, the node agent reports nothing about the files. If the disk is still missing 10 minutes after the start of the agent, the memory counts as lost, also if the disk comes back later.",
     { ...text, maxLength: 64 },
   ),
 });

@@ -110,7 +110,10 @@ async function endUserSentry({ disk, holder, key, userSandbox }: Observed, parts
   if (now && (uid === "" || now.metadata.uid === uid)) {
     throw new Error(`the API still has the Pod ${now.metadata.uid}, which the watch does not show yet`);
   }
-  parts.log.info({ image: textOf(key) }, "ending the sentry of a deleted Pod that was not wholly restored");
+  parts.log.info(
+    { image: textOf(key) },
+    "ending the sentry of a Pod that is being deleted or is gone: its memory was not restored, or only in part",
+  );
   if (userSandbox) await parts.doors.sandboxes.end(userSandbox);
 }
 

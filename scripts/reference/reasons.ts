@@ -52,7 +52,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   PodRejected: {
     on: "Sandbox",
     means:
-      "An admission policy or webhook rejects the Pod that is to be restored, or the signature on that Pod, but not a Pod without the memory. The controller gives up the memory; the text has the message of the API server.",
+      "The API server, an admission policy or a webhook rejects (400, 403, 413 or 422, but not for a quota or a namespace that is being deleted) the Pod that is to be restored, or the signature on that Pod, but not a Pod without the memory. If a webhook does not support dry runs, a Pod without the memory counts as accepted. The controller gives up the memory; the text has the message of the API server.",
   },
   MemoryRestored: {
     on: "Sandbox",
@@ -262,7 +262,7 @@ export const lossMeanings: Meanings<LossReason> = {
   ContainerImageMissing:
     "A container image that the captured Pod ran is no longer available, or could not be pulled for 40 s. The sandbox starts anew from the container images that its Pod template names.",
   PodRejected:
-    "An admission policy or webhook rejects the Pod that is to be restored, for example because it names container images by digest, but not the Pod that the Pod template describes. The event PodRejected has the message of the API server.",
+    "The API server, an admission policy or a webhook rejects the Pod that is to be restored, for example because it names container images by digest, but not the Pod that the Pod template describes. The event PodRejected has the message of the API server.",
   NoSigningKey:
     "The controller could not read or create the key that signs restores, or could not write the public half of the key for the nodes; the log of the controller has the cause.",
   ImageLost: "The MemoryImage is gone, or its node has lost the memory.",
@@ -278,7 +278,7 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   TemplateNotFound: "Its SandboxTemplate does not exist.",
   WarmPoolNotFound: "Its SandboxWarmPool does not exist.",
   AdoptionConflict:
-    "The sandbox that it should get was taken, deleted or kept changing. The claim tries again, with another sandbox if needed.",
+    "The sandbox that it should get was taken or deleted, or the sandbox or the claim kept changing. The claim tries again, with another sandbox if needed.",
   SandboxCreatePending: "Its sandbox exists, but the watch of the controller has not shown it yet.",
   InvalidMetadata: "Its additional labels or annotations are not permitted.",
   EnvVarsInjectionRejected:
