@@ -163,7 +163,11 @@ describe("a sandbox on a node whose agent can keep memory", () => {
     await lab.untilAsleep();
     await lab.change({ suspensionStrategy: { type: "Stop" } });
     await vi.waitFor(async () => expect(await images(lab)).toEqual([]), waiting);
-    const told = { state: "Stopped", reason: "StrategyChanged", message: expect.stringContaining("no longer Hibernate") };
+    const told = {
+      state: "Stopped",
+      reason: "StrategyChanged",
+      message: expect.stringContaining("no longer Hibernate"),
+    };
     await untilTold(lab, told);
     await vi.waitFor(async () => expect(await lab.eventNotes("MemoryLost")).toHaveLength(1), waiting);
     await lab.change({ suspensionStrategy: { type: "Hibernate" } });
