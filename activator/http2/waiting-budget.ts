@@ -74,7 +74,7 @@ class OfNamespace {
 }
 
 /**
- * Limits the memory of what waits on streams of HTTP/2 for a slow side. One connection of a client has 128 streams, and each
+ * Limits the memory of what waits on streams of HTTP/2 for a slow side. One connection of a client has 250 streams, and each
  * keeps what its windows allow. Beyond the limit, a namespace that has most loses a stream, of a connection that has most there: the one
  * that has stood still for longest, once that is long enough. "Has most": no other has twice as much.
  *
