@@ -30,7 +30,8 @@ export const forbiddenFrames: Readonly<Record<string, Buffer>> = {
   "a GOAWAY on a stream": frameOf({ type: frame.goaway, stream: 1 }, Buffer.alloc(8)),
   "a WINDOW_UPDATE of an idle stream": windowOf(idleStream, 1),
   "a WINDOW_UPDATE of 0": windowOf(0, 0),
-  "a WINDOW_UPDATE that is too large": windowOf(0, widest),
+  // The first is allowed if the window is used up.
+  "a WINDOW_UPDATE that is too large": Buffer.concat([windowOf(0, widest), windowOf(0, widest)]),
   "a WINDOW_UPDATE of three bytes": frameOf({ type: frame.windowUpdate }, Buffer.alloc(3)),
   "a CONTINUATION of nothing": frameOf({ type: frame.continuation, stream: 1 }, one),
   "a second preface": preface,
