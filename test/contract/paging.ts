@@ -10,7 +10,13 @@ const create = async (api: ContractApi, ...names: readonly string[]) => {
 async function pageOf(api: ContractApi, query: string) {
   const { metadata, items } = (await api.call("GET", `${sandboxesOf(api)}?${query}`)).list;
   const { resourceVersion, continue: token, remainingItemCount } = metadata;
-  return { names: items.map((item) => item.metadata.name), resourceVersion, token, remainingItemCount };
+  // kube-apiserver says that there are no further pages by an empty token.
+  return {
+    names: items.map((item) => item.metadata.name),
+    resourceVersion,
+    token: token || undefined,
+    remainingItemCount,
+  };
 }
 
 const from = (token: string | undefined) => `&continue=${encodeURIComponent(token ?? "")}`;

@@ -59,8 +59,9 @@ export class ClientSession implements Watched {
   readonly #share: ReadShare;
   readonly #turns: StreamTurns<ArrivedStream>;
   readonly #streams = new TurnoverSet<ServerHttp2Stream>();
-  readonly #reported = (bytes: number) => {
-    this.#fields?.reported(bytes);
+  /** Of a frame that was reported: the bytes of its data, and of all that it has, decoded. */
+  readonly #reported = (dataBytes: number, bytes = dataBytes) => {
+    this.#fields?.reported(dataBytes);
     this.#share.counted(bytes);
   };
   /** Whether the first request has arrived, or none is expected any more. */
@@ -70,7 +71,9 @@ export class ClientSession implements Watched {
   readonly #control = new ControlFrames(controlFrames);
   #hasOffended = false;
   /** Monotonic milliseconds at which the connection is closed while no stream is open. */
-  #dueMs: number;
+  #dueMs = Number.POSITIVE_INFINITY;
+  /** The time that its first request may take once it has begun, in milliseconds. */
+  readonly #beginMs: number;
 
   constructor(connection: YieldedConnection, host: SessionHost) {
     const { socket, dueMs, origin } = connection;
@@ -78,7 +81,7 @@ export class ClientSession implements Watched {
     this.#share = new ReadShare(socket);
     this.#turns = new StreamTurns((arrived) => this.#open(arrived), this.#share);
     this.#host = host;
-    this.#dueMs = dueMs;
+    this.#beginMs = dueMs - host.nowMs();
     this.#origin = origin;
     socket.on(
       "close",
@@ -94,6 +97,7 @@ export class ClientSession implements Watched {
   begin(socket: Socket): void {
     const session = performServerHandshake(socket, this.#host.sessionOptions);
     this.#share.begin();
+    this.#dueMs = this.#host.nowMs() + this.#beginMs;
     this.#session = session;
     this.#native = nativeHandle(session);
     this.#tables = new StreamTables(session);
@@ -152,6 +156,7 @@ export class ClientSession implements Watched {
   /** The client may send it again on any connection: nothing of it was served. */
   #refuse(stream: ServerHttp2Stream): void {
     this.#host.streamRefused();
+    this.#settle();
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
   }
 

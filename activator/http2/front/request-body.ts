@@ -41,7 +41,7 @@ export class StreamBody implements KeptBody {
   /** Unset until the request's head was read: what arrives before is judged then. */
   #options: StreamBodyOptions | undefined;
   readonly #reader: StreamReader;
-  readonly #reported: (bytes: number) => void;
+  readonly #reported: (dataBytes: number, bytes?: number) => void;
   readonly #gathered = new GatheredBytes();
   readonly #endOfTurn = () => this.#guard(() => this.#flush());
   #sink: StreamBodySink | undefined;
@@ -54,8 +54,8 @@ export class StreamBody implements KeptBody {
   #isEndTold = false;
   #length = 0;
 
-  /** `reported`: called for each part of the body, at once, with its length. */
-  constructor(stream: ServerHttp2Stream, isEnded: boolean, reported: (bytes: number) => void) {
+  /** `reported`: called for each part of the body, at once, with the bytes of its data and of all that it has, decoded: trailers have no data. */
+  constructor(stream: ServerHttp2Stream, isEnded: boolean, reported: (dataBytes: number, bytes?: number) => void) {
     this.#stream = stream;
     this.#reported = reported;
     this.#complete = isEnded;
@@ -68,7 +68,7 @@ export class StreamBody implements KeptBody {
   #listen(stream: ServerHttp2Stream): void {
     stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
       const bytes = textLength(fields);
-      this.#reported(bytes);
+      this.#reported(0, bytes);
       if (this.#sink !== noSink) this.#keepTrailers(fields, bytes);
     });
     stream.on("end", () => {

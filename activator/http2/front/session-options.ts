@@ -2,7 +2,8 @@ import { constants, type ServerOptions } from "node:http2";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 
 /**
- * The maximum number of concurrent streams of one connection. A client with more opens further connections. RFC 9113 (6.5.2) recommends at
+ * The maximum number of concurrent streams of one connection. A client with more opens further connections or, of gRPC, keeps calls
+ * back. RFC 9113 (6.5.2) recommends at
  * least 100. More than that, because Node counts a stream until all of its body was read: if it has been answered before, a client that
  * always has as many as it may gets ENHANCE_YOUR_CALM for the next one now and then.
  */

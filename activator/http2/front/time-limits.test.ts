@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { describe, expect, it } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
@@ -13,6 +14,7 @@ import {
   settingsOf,
 } from "../../../test/support/http2-frames.ts";
 import { openBackend, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { turnFrames } from "../room/turn-frames.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const soonMs = 150;
@@ -23,6 +25,20 @@ describe("a connection of HTTP/2", () => {
     await using proxyPath = await openProxyPath(backend.port, { headersTimeoutMs: soonMs });
     using client = await openFrameClient(proxyPath.port);
     await client.closed;
+    await proxyPath.empty();
+  });
+
+  it("gets the whole limit once it has begun, however long it waited for its turn", async () => {
+    await using backend = await openStrictBackend(ok);
+    await using proxyPath = await openProxyPath(backend.port, { headersTimeoutMs: soonMs });
+    {
+      const mayRead = vi.spyOn(turnFrames, "mayRead", "get").mockReturnValue(false);
+      using client = await openFrameClient(proxyPath.port);
+      client.send(headersOf(1, getFields()));
+      await delay(3 * soonMs);
+      mayRead.mockRestore();
+      await client.until(endsStream(1));
+    }
     await proxyPath.empty();
   });
 

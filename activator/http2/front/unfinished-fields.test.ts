@@ -13,6 +13,7 @@ import {
   frameOf,
   getFields,
   headersOf,
+  numberOf,
   openFrameClient,
   settingsOf,
   uint32,
@@ -30,6 +31,26 @@ const post = fieldsOf("POST");
 const trailers = frameOf({ type: frame.headers, flags: flag.endStream, stream: 1 }, blockOf(large));
 const isPing = ({ type, flags }: { readonly type: number; readonly flags: number }) =>
   type === frame.ping && (flags & flag.ack) === 0;
+
+/** Trailers of 120 kB, once decoded: a field of 4,000 bytes, and 29 bytes that name it again. */
+const expanding = Buffer.concat([
+  ...[Buffer.from([0x40]), numberOf(1, 7), Buffer.from("x"), numberOf(4_000, 7)],
+  ...[Buffer.alloc(4_000, 97), Buffer.alloc(29, 0xbe)],
+]);
+
+it("an unfinished head counts behind trailers that are much longer than their bytes", async () => {
+  await using backend = await openBackend(() => {});
+  await using proxyPath = await openProxyPath(backend.port);
+  {
+    using client = await openFrameClient(proxyPath.port);
+    const ending = flag.endStream | flag.endHeaders;
+    const unfinished = headersOf(3, getFields(["x-a", "1".repeat(12_000)]), flag.endStream);
+    const expandingTrailers = frameOf({ type: frame.headers, flags: ending, stream: 1 }, expanding);
+    client.send(headersOf(1, post, flag.endHeaders), expandingTrailers, unfinished);
+    await eventually(() => proxyPath.unfinishedBytes > 100_000);
+  }
+  await proxyPath.empty();
+});
 
 const ways = [
   { way: "in clear text", dial: dialled },

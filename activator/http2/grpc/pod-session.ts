@@ -14,6 +14,7 @@ import { detachStream } from "../node-internals/detach-stream.ts";
 import { freeLast, nativeHandle } from "../node-internals/native-handles.ts";
 import { dropSentRequest } from "../node-internals/sent-fields.ts";
 import { StreamTables } from "../node-internals/stream-tables.ts";
+import { isWriting } from "../node-internals/unsent-fields.ts";
 import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
 
@@ -174,9 +175,9 @@ export class PodSession implements Watched {
   /** The fields of a response have arrived, or its trailers. */
   readonly headCounted = (fields: readonly string[]): void => this.#share.head(textLength(fields));
 
-  /** A call ends while so many bytes of its head are not sent. nghttp2 may keep them for as long as the connection lasts. */
+  /** A call ends while so many bytes of its head may not be sent. While a write is in progress, nghttp2 keeps them. */
   gaveUp(bytes: number): void {
-    this.#givenUp += bytes;
+    if (bytes > 0 && isWriting(this.#session)) this.#givenUp += bytes;
     if (this.#givenUp > givenUpBytesMax) this.#leave();
   }
 

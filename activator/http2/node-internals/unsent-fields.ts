@@ -58,6 +58,11 @@ export class UnsentFields {
   }
 }
 
+/** Whether the other side, or the way to it, does not take what was written. Otherwise all that waits is written at the end of this turn. */
+export function isWriting(session: Http2Session): boolean {
+  return (writeHandle(session)?.writeQueueSize ?? 0) > 0;
+}
+
 /** Undefined: another Node, or the session has ended. */
 function writeHandle(session: Http2Session): WriteHandle | undefined {
   if (session.destroyed) return undefined;

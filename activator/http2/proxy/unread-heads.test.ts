@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { answersPing, callFields, pingOf, settingsAck } from "../../../test/support/grpc/frame-sandbox.ts";
 import {
+  answersPing,
+  callFields,
+  openFrameSandbox,
+  pingOf,
+  settingsAck,
+} from "../../../test/support/grpc/frame-sandbox.ts";
+import {
+  flag,
   frame,
   frameOf,
   getFields,
@@ -79,3 +86,20 @@ it("a sandbox that reads nothing gets another connection once many calls were gi
   }
   await path.empty();
 }, 40_000);
+
+it("calls that end together, and that the sandbox has read, leave their connection to others", async () => {
+  await using sandbox = await openFrameSandbox();
+  await using path = await openProxyPath(sandbox.port);
+  using lasting = await openFrameClient(path.port);
+  lasting.send(headersOf(1, callFields, flag.endHeaders));
+  await eventually(() => sandbox.calls === 1);
+  for (let crowd = 1; crowd <= 3; crowd += 1) {
+    const client = await openFrameClient(path.port);
+    const fields = [...callFields, ["x-a", "~".repeat(7_000)] as const];
+    client.send(...Array.from({ length: 60 }, (_, at) => headersOf(2 * at + 1, fields, flag.endHeaders)));
+    await eventually(() => sandbox.calls === 1 + 60 * crowd);
+    client.socket.destroy();
+    await eventually(() => path.http2.active === 1);
+  }
+  expect(sandbox.connections).toBe(1);
+});
