@@ -123,8 +123,7 @@ export class KeyedQueue {
     else if (!this.#early || !this.#awaitsRetry(key)) this.#addAndTell(key, onAdded);
     else {
       const leftMs = (this.#delayed.get(key)?.dueMs ?? 0) - this.#clock.ticksMs();
-      const waitMs = this.#early.take(key, leftMs);
-      if (waitMs !== undefined) this.addAfter(key, waitMs);
+      this.#early.take(key, leftMs, (waitMs) => this.addAfter(key, waitMs));
     }
   }
 
@@ -229,6 +228,7 @@ export class KeyedQueue {
   /** Resolves every idle worker with undefined and drops waiting keys. */
   close(): void {
     this.#closed = true;
+    this.#early?.close();
     for (const delays of [this.#delayed, this.#fromBefore]) {
       for (const { timer } of delays.values()) timer.cancel();
       delays.clear();

@@ -67,6 +67,15 @@ describe("an event about another object", () => {
     expect([...world.passes.values()].reduce((sum, count) => sum + count, 0)).toBe(20);
   });
 
+  it("brings the retry of a key forward at once while thousands of another namespace wait for theirs", async () => {
+    using world = aQueue();
+    const keys = world.keysOf("ns-1", 3_000);
+    await world.failOften([...keys, "ns-2/a"]);
+    for (const key of [...keys, "ns-2/a"]) world.queue.addForOther(key);
+    await world.clock.advance(200);
+    expect(world.passes.get("ns-2")).toBe(1);
+  });
+
   it("that comes during a pass that fails does not begin the next pass by itself", async () => {
     const clock = new FakeClock();
     const retries = { ceilingMs: () => 30_000, groupOf, perSecondAndGroup: 0.2, perSecond: 1 };

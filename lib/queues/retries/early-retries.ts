@@ -1,4 +1,4 @@
-import type { Clock } from "../../time/clock.ts";
+import type { Clock, Timer } from "../../time/clock.ts";
 import { TokenBuckets } from "../token-buckets.ts";
 
 export interface RetryRates {
@@ -18,13 +18,15 @@ const burstMs = 5_000;
  */
 export class EarlyRetries {
   readonly #groupOf: (key: string) => string;
+  readonly #clock: Clock;
   readonly #ofGroups: TokenBuckets;
   readonly #ofAll: TokenBuckets;
-  /** Keys whose early retry has not begun. */
-  readonly #permitted = new Set<string>();
+  /** Keys whose early retry has not begun, each with the timer of the permit of its group. */
+  readonly #permitted = new Map<string, Timer | undefined>();
 
   constructor({ groupOf, perSecondAndGroup, perSecond }: RetryRates, clock: Clock) {
     this.#groupOf = groupOf;
+    this.#clock = clock;
     this.#ofGroups = new TokenBuckets(
       { perSecond: perSecondAndGroup, burst: (perSecondAndGroup * burstMs) / 1_000 },
       clock,
@@ -32,23 +34,38 @@ export class EarlyRetries {
     this.#ofAll = new TokenBuckets({ perSecond, burst: perSecond }, clock);
   }
 
-  /** The milliseconds until the key may be retried; undefined: not before `leftMs`, or that is settled already. */
-  take(key: string, leftMs: number): number | undefined {
-    if (this.#permitted.has(key)) return undefined;
-    const group = this.#groupOf(key);
-    const ofGroupMs = this.#ofGroups.take(group, leftMs);
-    if (ofGroupMs === undefined) return undefined;
-    const ofAllMs = this.#ofAll.take("", leftMs);
-    if (ofAllMs === undefined) {
-      this.#ofGroups.giveBack(group);
-      return undefined;
+  /**
+   * Calls back with the milliseconds until the key may be retried, once its group has a permit for it. Never, if that would be later
+   * than in `leftMs` milliseconds, or the key has a permit already.
+   */
+  take(key: string, leftMs: number, onPermit: (waitMs: number) => void): void {
+    if (this.#permitted.has(key)) return;
+    const waitMs = this.#ofGroups.take(this.#groupOf(key), leftMs);
+    if (waitMs === undefined) return;
+    // The rate of all counts a retry when its group has the permit: the line of one group takes nothing from others.
+    const ask = () => this.#askAll(key, leftMs - waitMs, onPermit);
+    if (waitMs > 0) this.#permitted.set(key, this.#clock.after(waitMs, ask));
+    else ask();
+  }
+
+  #askAll(key: string, leftMs: number, onPermit: (waitMs: number) => void): void {
+    const waitMs = this.#ofAll.take("", leftMs);
+    if (waitMs === undefined) {
+      this.#permitted.delete(key);
+      this.#ofGroups.giveBack(this.#groupOf(key));
+      return;
     }
-    this.#permitted.add(key);
-    return Math.max(ofGroupMs, ofAllMs);
+    this.#permitted.set(key, undefined);
+    onPermit(waitMs);
   }
 
   /** A pass of the key begins. */
   begun(key: string): void {
+    this.#permitted.get(key)?.cancel();
     this.#permitted.delete(key);
+  }
+
+  close(): void {
+    for (const key of [...this.#permitted.keys()]) this.begun(key);
   }
 }
