@@ -1,8 +1,7 @@
-import { podType } from "../../api/kinds/core.ts";
 import { type KubeObject, keyFor, keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
 import { type NetworkPolicy, networkPolicyType } from "../../api/kinds/network-policy.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { type SandboxTemplate, sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
 import { templateGoneAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
@@ -19,6 +18,7 @@ import { type Action, decide, isWritten, type Observed } from "./decide.ts";
 import type { LostPolicies } from "./lost-policies.ts";
 import { networkPolicyName } from "./make-network-policy.ts";
 import { mayRun, usesPolicy } from "./policy-users.ts";
+import { showsUsers } from "./shown-users.ts";
 
 export interface TemplateWriters {
   readonly client: KubeClient;
@@ -117,24 +117,13 @@ export class TemplateReconciler {
     this.#reportKept(action, observed);
   }
 
-  /** Without its template a policy is made only for users that are there, and deleted only if there are none. */
+  /**
+   * Without its template a policy is made only for users that are there, and deleted only if there are none. The API server is asked too:
+   * the stores may be behind, and the policy have gone with its last user.
+   */
   async #agreesWithUsers(action: Action, observed: Observed, signal: AbortSignal): Promise<boolean> {
     if (!createsPolicy(action) && !deletesPolicy(action)) return true;
-    return (await this.#isUsed(observed, signal)) === createsPolicy(action);
-  }
-
-  /** Whether the API server shows users too: the stores may be behind, and the policy have gone with its last user. */
-  async #isUsed({ namespace, name }: Observed, signal: AbortSignal): Promise<boolean> {
-    const labelSelector = `${templateRefHashLabel}=${nameHash(name)}`;
-    for (const type of [sandboxType, podType]) {
-      const { items } = await this.#writers.client.list<KubeObject>(
-        type,
-        { namespace, labelSelector, limit: 1 },
-        signal,
-      );
-      if (items.length > 0) return true;
-    }
-    return false;
+    return (await showsUsers(this.#writers.client, observed, signal)) === createsPolicy(action);
   }
 
   #reportFailure({ name, template, policy, users }: Observed, action: Action, error: unknown): void {

@@ -126,6 +126,36 @@ describe("the NetworkPolicy of a deleted template", () => {
     await untilPolicy(lab, (policy) => expect(policy).toBeUndefined());
   });
 
+  it("is deleted if it has no owners and its last Pod has finished", async () => {
+    await using opened = await openLab();
+    const { lab, controller } = opened;
+    await deleteTemplate(lab);
+    await lab.patch(podType, "mine", { metadata: { finalizers: ["test/is-read"] } });
+    await lab.client.delete(sandboxClaimType, { namespace, name: "mine" });
+    await untilPolicy(lab, (policy) => expect(ownerKinds(policy)).toEqual(["Pod"]));
+    await controller[Symbol.asyncDispose]();
+    await lab.patch(podType, "mine", { status: { phase: "Succeeded" } }, "status");
+    await lab.patch(networkPolicyType, named.name, { metadata: { ownerReferences: null } });
+    await lab.startController();
+    await untilPolicy(lab, (policy) => expect(policy).toBeUndefined());
+    expect(await lab.get(podType, "mine")).toMatchObject({ status: { phase: "Succeeded" } });
+  });
+
+  it("is deleted if it has no owners and its last sandbox is being deleted", async () => {
+    await using opened = await openLab();
+    const { lab, controller } = opened;
+    await deleteTemplate(lab);
+    await setMode(lab, "Suspended");
+    await untilPolicy(lab, (policy) => expect(ownerKinds(policy)).toEqual(["Sandbox"]));
+    await lab.patch(sandboxType, "mine", { metadata: { finalizers: ["test/is-read"] } });
+    await controller[Symbol.asyncDispose]();
+    await lab.client.delete(sandboxType, { namespace, name: "mine" });
+    await lab.patch(networkPolicyType, named.name, { metadata: { ownerReferences: null } });
+    await lab.startController();
+    await untilPolicy(lab, (policy) => expect(policy).toBeUndefined());
+    expect(await lab.get(sandboxType, "mine")).toBeDefined();
+  });
+
   it("is taken over by a new template of the same name, with the new rules", async () => {
     await using opened = await openLab();
     const { lab } = opened;
