@@ -184,6 +184,7 @@ function sourcesOf(
   return [
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
+    claimChanges("own", informers.claims, informers.sandboxes),
     ...(informers.images ? [keysFrom(informers.images, ownerKeys)] : []),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
@@ -198,7 +199,7 @@ function sourcesOf(
 const obstacleChanges = ({ informers, policyGate, portShortages }: SandboxControllerOptions): readonly Source[] => [
   namesakeChanges(informers.pods, informers.sandboxes),
   namesakeChanges(informers.services, informers.sandboxes),
-  claimChanges(informers.claims, informers.sandboxes),
+  claimChanges("others", informers.claims, informers.sandboxes),
   (enqueue) => portShortages.onChange(enqueue),
   (enqueue) => policyGate?.onChange(enqueue) ?? new DisposableStack(),
 ];

@@ -1,5 +1,5 @@
 import type { PersistentVolumeClaim } from "../../../api/kinds/core.ts";
-import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import { controllerOf, keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
@@ -19,17 +19,21 @@ export const volumeClaimIndexes = {
 /**
  * Enqueues each running Sandbox with one of whose volume claims something happens that may let its Pod start. The claim of a
  * suspended one that is deleted is created at its next pass, but not at once: a person may be about to put a restored
- * volume in its place.
+ * volume in its place. "own": the claims that the Sandbox controls, or has controlled until now; "others": all else.
  */
 export function claimChanges(
+  whose: "own" | "others",
   claims: Informer<PersistentVolumeClaim>,
   sandboxes: Informer<Sandbox, "volumeClaim">,
 ): Source {
   return (enqueue) =>
     claims.onChange(({ key, previous, current }) => {
       if (standingOf(previous) === standingOf(current)) return;
+      const owners = [previous, current].map((claim) => claim && controllerOf(claim)?.uid);
       for (const sandbox of sandboxes.store.by("volumeClaim", key)) {
-        if (effectiveOperatingMode(sandbox.spec) === "Running") enqueue(keyOf(sandbox));
+        const isOwn = owners.includes(sandbox.metadata.uid);
+        const isAsked = isOwn === (whose === "own");
+        if (isAsked && effectiveOperatingMode(sandbox.spec) === "Running") enqueue(keyOf(sandbox));
       }
     });
 }
