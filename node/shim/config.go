@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -48,7 +49,11 @@ func noteConfig(bundle, id, runsc string) (map[string]string, string, error) {
 	for _, ours := range []string{configAnnotation, memoryMountAnnotation, runscAnnotation} {
 		delete(annotations, ours) // a Pod must not say them
 	}
-	if whole["annotations"], err = json.Marshal(noted(annotations, hash, runsc)); err != nil {
+	withOurs, err := noted(annotations, hash, runsc)
+	if err != nil {
+		return nil, "", err
+	}
+	if whole["annotations"], err = json.Marshal(withOurs); err != nil {
 		return nil, "", err
 	}
 	if text, err = json.Marshal(whole); err != nil {
@@ -59,7 +64,7 @@ func noteConfig(bundle, id, runsc string) (map[string]string, string, error) {
 
 // noted are the annotations with those of the shim. Without one of them the agent does not capture the Pod. The sentry is of the build of the
 // container that holds the Pod together. To ask for it takes a process, so only a Pod that may be captured has it.
-func noted(annotations map[string]string, hash, runsc string) map[string]string {
+func noted(annotations map[string]string, hash, runsc string) (map[string]string, error) {
 	found := maps.Clone(annotations)
 	found[configAnnotation] = hash
 	note := func(name string, value string, err error) {
@@ -72,10 +77,31 @@ func noted(annotations map[string]string, hash, runsc string) map[string]string 
 	mount, err := memoryMount()
 	note(memoryMountAnnotation, mount, err)
 	if annotations[runHashAnnotation] != "" && annotations["io.kubernetes.cri.container-name"] == "" {
-		build, err := versionOf(runsc)
+		build, err := buildOfSentry(annotations, runsc)
+		var later notNow
+		if errors.As(err, &later) {
+			return nil, err
+		}
 		note(runscAnnotation, build, err)
 	}
-	return found
+	return found, nil
+}
+
+// notNow is an error for which the Pod is not created now. The kubelet tries again.
+type notNow struct{ error }
+
+// buildOfSentry asks runsc a second time, because the Pod is never captured without the answer. After that the Pod waits, but not for ever.
+// A Pod that asks for its memory waits for the same answer when its image is checked.
+func buildOfSentry(annotations map[string]string, runsc string) (string, error) {
+	build, err := versionOf(runsc)
+	if err != nil {
+		build, err = versionOf(runsc)
+	}
+	pod := filepath.Base(annotations["io.kubernetes.cri.sandbox-uid"])
+	if err != nil && annotations[imageAnnotation] == "" && isWorthAnotherTry(filepath.Join(troubleFolder, pod)) {
+		return "", notNow{err}
+	}
+	return build, err
 }
 
 // configHash is a hash of what a container runs: of all that is the same in each Pod of the same spec on the same node.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containerd/containerd/api/runtime/task/v2"
 	"golang.org/x/sys/unix"
@@ -100,24 +101,58 @@ func TestTheConfigHashIsWrittenIntoTheBundleAndAllElseStays(t *testing.T) {
 	}
 }
 
+// buildIn creates a container, and reads the build of its sentry in the bundle.
+func (n node) buildIn(request *task.CreateTaskRequest) string {
+	n.Helper()
+	n.wants("the container", request, "create", "start")
+	text, _ := os.ReadFile(filepath.Join(request.Bundle, "config.json"))
+	var config struct{ Annotations map[string]string }
+	json.Unmarshal(text, &config)
+	return config.Annotations[runscAnnotation]
+}
+
 func TestTheBuildOfTheSentryOfAPodThatMayBeCapturedIsWrittenIntoTheBundle(t *testing.T) {
 	n := newNode(t)
-	buildIn := func(request *task.CreateTaskRequest) string {
-		n.wants("the container", request, "create", "start")
-		text, _ := os.ReadFile(filepath.Join(request.Bundle, "config.json"))
-		var config struct{ Annotations map[string]string }
-		json.Unmarshal(text, &config)
-		return config.Annotations[runscAnnotation]
-	}
-	if got := buildIn(n.request("s1", "", "")); got != "2026.1+abc" {
+	if got := n.buildIn(n.request("s1", "", "")); got != "2026.1+abc" {
 		t.Errorf("config.json says %q", got)
 	}
 	n.write("runsc", "#!/bin/sh\necho runsc version 2026.2+longer\n", 0o700)
-	if got := buildIn(n.request("s2", "", "")); got != "2026.2+longer" {
+	if got := n.buildIn(n.request("s2", "", "")); got != "2026.2+longer" {
 		t.Errorf("after an upgrade, config.json says %q", got)
 	}
-	if got := buildIn(n.withoutHibernation(n.request("s3", "", ""))); got != "" {
+	if got := n.buildIn(n.withoutHibernation(n.request("s3", "", ""))); got != "" {
 		t.Errorf("for a Pod that is never captured, config.json says %q", got)
+	}
+}
+
+func TestTheBuildThatRunscHasToldIsKnownWhateverBecomesOfItsProcess(t *testing.T) {
+	n := newNode(t)
+	n.write("runsc", "#!/bin/sh\necho runsc version 2026.3; exit 3\n", 0o700)
+	if got, err := versionOf(filepath.Join(n.folder, "runsc")); got != "2026.3" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	n.write("runsc", "#!/bin/sh\nprintf 'runsc version 2026'; exit 3\n", 0o700)
+	if got, err := versionOf(filepath.Join(n.folder, "runsc")); err == nil {
+		t.Errorf("a part of the line counts as %q", got)
+	}
+}
+
+func TestRunscIsAskedAgainForTheBuildIfItFailsOnce(t *testing.T) {
+	n := newNode(t)
+	n.write("runsc", "#!/bin/sh\nmkdir \"$0.asked\" && exit 3\necho runsc version 2026.4\n", 0o700)
+	if got := n.buildIn(n.request("s1", "", "")); got != "2026.4" {
+		t.Errorf("config.json says %q", got)
+	}
+}
+
+func TestAPodThatMayBeCapturedWaitsForTheBuildOfRunscButNotForEver(t *testing.T) {
+	n := newNode(t)
+	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
+	n.refuses("at first", n.request("s1", "", ""))
+	n.wants("a Pod that is never captured", n.withoutHibernation(n.request("s2", "", "")), "create", "start")
+	n.runs(100_000*time.Second + longestTrouble)
+	if got := n.buildIn(n.request("s1", "", "")); got != "" {
+		t.Errorf("config.json says %q", got)
 	}
 }
 

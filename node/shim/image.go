@@ -171,7 +171,11 @@ var askedRunsc struct {
 	version string
 }
 
-// versionOf asks runsc for the stamp of its build.
+// versionLine begins the first line of the answer.
+const versionLine = "runsc version "
+
+// versionOf asks runsc for the stamp of its build. A whole first line is the answer, whatever became of the process: containerd's shim waits
+// for all children, so it may take the exit status first.
 func versionOf(runsc string) (string, error) {
 	askedRunsc.Lock()
 	defer askedRunsc.Unlock()
@@ -189,10 +193,11 @@ func versionOf(runsc string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longestVersion)
 	defer cancel()
 	output, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
+	line, _, isWhole := strings.Cut(string(output), "\n")
+	version, isAnswer := strings.CutPrefix(line, versionLine)
+	if err != nil && !(isWhole && isAnswer) {
 		return "", unknown{fmt.Errorf("%s --version: %w", runsc, err)}
 	}
-	line, _, _ := strings.Cut(string(output), "\n")
-	askedRunsc.file, askedRunsc.version = file, strings.TrimPrefix(line, "runsc version ")
+	askedRunsc.file, askedRunsc.version = file, version
 	return askedRunsc.version, nil
 }

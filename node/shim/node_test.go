@@ -107,7 +107,7 @@ func newNode(t *testing.T) node {
 	n.write("images/shop/web/g1/pages.img", "memory", 0o600)
 	configs := map[string]string{}
 	for _, name := range []string{"", "app", "side"} {
-		_, config, err := noteConfig(n.request("s0", name, "").Bundle, "s0", "")
+		_, config, err := noteConfig(n.request("s0", name, "").Bundle, "s0", filepath.Join(n.folder, "runsc"))
 		if err != nil {
 			t.Fatal(err)
 		}

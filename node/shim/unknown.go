@@ -31,7 +31,7 @@ func isUnknown(err error) bool {
 	return !isAnswer && !errors.As(err, &malformed) && errors.As(err, &number)
 }
 
-// longestTrouble is how long a Pod waits for an image that cannot be read. A disk with a damaged block never tells more.
+// longestTrouble is how long a Pod waits for an image that cannot be read, or for the build of runsc. A disk with a damaged block never tells more.
 const longestTrouble = 300 * time.Second
 
 // troubleFolder has the notes that a full or read-only store does not take. It is in memory: a start of the node ends all waits.
@@ -40,7 +40,7 @@ var troubleFolder = "/run/rouse"
 // longestNote is how long a note in that folder may be of use.
 const longestNote = 3600 * time.Second
 
-// isWorthAnotherTry tells whether the trouble with an image may still pass. The kubelet tries again. A file says since when
+// isWorthAnotherTry tells whether the trouble with an image, or of a Pod with runsc, may still pass. The kubelet tries again. A file says since when
 // there is trouble. If that can be noted nowhere, no try is known to be one of the last, so this was the last one.
 func isWorthAnotherTry(image string) bool {
 	now, err := uptime()
