@@ -8,6 +8,8 @@ export interface FileSearch {
   /** What was found is looked for again when this changes. */
   readonly state: string;
   readonly hasName: (path: string) => boolean;
+  /** Which file a process with such files always has. Without one, not all of them are seen. */
+  readonly isNeeded: (path: string) => boolean;
   /** Whether this mount may have it. A tenant may give a file of a volume any name, but not put it on another mount. Rejects if that cannot be told. */
   readonly hasMount: (mount: string, path: string) => Promise<boolean>;
 }
@@ -81,7 +83,7 @@ export class OpenFiles {
     if (!files) return undefined;
     const sizes = new Map<string, number>();
     for (const { mount, number } of files) {
-      if ((await this.#mountOf(pid, number)) !== mount) return "changed";
+      if ((await this.#mountOf(pid, number).catch(() => undefined)) !== mount) return "changed";
       const path = `${this.#folder}/${pid}/fd/${number}`;
       const stats = await readlink(path)
         .then((now) => (hasName(now) ? stat(path) : undefined))
@@ -92,10 +94,11 @@ export class OpenFiles {
     return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  async #search(pid: number, { hasMount, hasName }: FileSearch): Promise<readonly OpenFile[] | undefined> {
+  async #search(pid: number, { hasMount, hasName, isNeeded }: FileSearch): Promise<readonly OpenFile[] | undefined> {
     const folder = `${this.#folder}/${pid}/fd`;
     const files: OpenFile[] = [];
     let [looks, named] = [0, 0];
+    let hasNeeded = false;
     try {
       for await (const { name: number } of await opendir(folder, { bufferSize: filesInOneTurn })) {
         looks += 1;
@@ -104,19 +107,30 @@ export class OpenFiles {
         if (isNamed) named += 1;
         if (looks > this.#mostFiles || named > mostNamed) return undefined;
         const mount = isNamed ? await this.#mountOf(pid, number) : undefined;
-        if (path && mount !== undefined && (await hasMount(mount, path))) files.push({ number, mount });
+        if (path === undefined || mount === undefined || !(await hasMount(mount, path))) continue;
+        files.push({ number, mount });
+        hasNeeded ||= isNeeded(path);
       }
-      return files.length > 0 ? files : undefined;
+      return hasNeeded ? files : undefined;
     } catch {
       return undefined;
     }
   }
 
-  /** The kernel's number of the mount that an open file is on; undefined if it was closed. */
+  /** The kernel's number of the mount that an open file is on; undefined if it was closed. Rejects if that cannot be told. */
   async #mountOf(pid: number, number: string): Promise<string | undefined> {
-    const text = await readFile(`${this.#folder}/${pid}/fdinfo/${number}`, "utf8").catch(() => "");
-    return /^mnt_id:\s*(\d+)$/m.exec(text)?.[1];
+    const text = await readFile(`${this.#folder}/${pid}/fdinfo/${number}`, "utf8").catch(undefinedIfClosed);
+    if (text === undefined) return undefined;
+    const mount = /^mnt_id:\s*(\d+)$/m.exec(text)?.[1];
+    if (mount === undefined) throw new Error("the kernel does not tell the mount of an open file");
+    return mount;
   }
+}
+
+/** @throws the error, if it does not say that the file was closed. */
+function undefinedIfClosed(error: unknown): undefined {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+  throw error;
 }
 
 /** The path of an open file. @throws an error with the code EACCES if this process may not see it. */
@@ -124,7 +138,6 @@ function pathIn(link: string): string | undefined {
   try {
     return readlinkSync(link);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined; // it was closed
-    throw error;
+    return undefinedIfClosed(error);
   }
 }

@@ -76,6 +76,21 @@ describe("the memory of a sentry", () => {
     expect(await proc.processes.sentryBytesOf(9, sentryFiles("main"))).toBeUndefined();
   });
 
+  it("is unknown if only what the Pod has written to its root is seen", async () => {
+    using proc = procWith({ ".gvisor.filestore.abc": mebibyte });
+    expect(await proc.look()).toBeUndefined();
+  });
+
+  it("is unknown if the mount of one of its files cannot be told", async () => {
+    using proc = procWith({ [memory]: mebibyte, ".gvisor.filestore.abc": mebibyte });
+    expect(await proc.look()).toBeGreaterThan(2 * mebibyte);
+    const info = join(proc.path, "7", "fdinfo", "3");
+    rmSync(info);
+    mkdirSync(info); // a read of it is an error
+    expect(await proc.look()).toBeUndefined();
+    expect(await proc.look("main, side")).toBeUndefined();
+  });
+
   it.each([memory, "memfd:runsc-memory", ".gvisor.filestore.abc"])("does not contain %s of a volume", async (name) => {
     using proc = procWith({ [memory]: mebibyte });
     const before = await proc.look();
@@ -104,19 +119,19 @@ describe("the memory of a sentry", () => {
   });
 
   it("is looked for again if the containers, the files or the process have changed, and not else", async () => {
-    using proc = procWith({ [memory]: 4 * mebibyte });
+    using proc = procWith({ ".gvisor.filestore.abc": 2 * mebibyte, [memory]: 4 * mebibyte });
     const look = async (containers: string) => Math.round((((await proc.look(containers)) ?? 0) - own) / mebibyte);
-    expect(await look("main")).toBe(4);
-    proc.write(".gvisor.filestore.abc", 2 * mebibyte);
-    expect(await look("main")).toBe(4);
-    expect(await look("main, side")).toBe(6);
-    expect(await look("main, side")).toBe(6);
+    expect(await look("main")).toBe(6);
+    proc.write("side/.gvisor.filestore.abc", 3 * mebibyte);
+    expect(await look("main")).toBe(6);
+    expect(await look("main, side")).toBe(9);
+    expect(await look("main, side")).toBe(9);
     proc.close(2);
-    expect(await look("main, side")).toBe(2);
-    proc.write("later/.gvisor.filestore.abc", 3 * mebibyte);
-    expect(await look("main, side")).toBe(2);
+    expect(await look("main, side")).toBe(7);
+    proc.write("later/.gvisor.filestore.abc", mebibyte);
+    expect(await look("main, side")).toBe(7);
     proc.start(99);
-    expect(await look("main, side")).toBe(5);
+    expect(await look("main, side")).toBe(8);
   });
 
   it("is looked for in small parts: the agent does other things meanwhile", async () => {

@@ -66,6 +66,7 @@ export class Processes {
       kind: "memory",
       state: `${containers} ${memoryMount}`,
       hasName: (path) => memoryFile.test(path) || path.endsWith(`/${writtenFile}${id}`),
+      isNeeded: (path) => memoryFile.test(path),
       hasMount: async (mount, path) =>
         memoryFile.test(path) ? mount === memoryMount : !(await ofVolumes()).has(mount),
     };
@@ -83,6 +84,7 @@ export class Processes {
       kind: "image",
       state: part,
       hasName: (path) => path.includes(part),
+      isNeeded: () => true,
       hasMount: async (mount) => (await own()).has(mount),
     };
     return (await this.#openFiles.bytesOf(pid, search, this.#nowOf(pid))) ?? 0;
