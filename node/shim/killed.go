@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/containerd/log"
 )
 
 // killedFolder has a folder for each Pod with a file for each container that was told to end. The node agent does not keep
@@ -51,13 +53,29 @@ func forgetKill(pod, container string) error {
 	return err
 }
 
+// makeNote is noteKill. Only a test has another one: it stands for a disk that hangs.
+var makeNote = noteKill
+
 // noteKill tells whether the note is new. It leaves out the container that holds the Pod together, in which nothing of the Pod
 // runs.
 func (c *container) noteKill() (isNew bool, err error) {
 	if c.id == c.sandbox.id || !c.mayHibernate {
 		return false, nil
 	}
-	return answerInTime(func() (bool, error) { return noteKill(c.pod, c.id) })
+	return answerInTimeOr(func() (bool, error) { return makeNote(c.pod, c.id) }, c.takeLateNoteBack)
+}
+
+// takeLateNoteBack is for a note that a hanging disk took after its kill was answered. If each kill was refused, no signal came, and the note
+// would keep the Pod from being captured.
+func (c *container) takeLateNoteBack(isNew bool) {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	if !isNew || c.isToldToEnd {
+		return
+	}
+	if err := c.forgetKill(); err != nil {
+		log.L.Warnf("container %s: cannot forget a kill that was refused: %v", c.id, err)
+	}
 }
 
 func (c *container) forgetKill() error {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/containerd/containerd/api/runtime/task/v2"
 )
@@ -96,4 +98,42 @@ func TestAKillIsRefusedIfNobodyKnowsWhetherThePodIsPausedWhileItsMemoryIsBeingWr
 	service, _ := n.open(next, n.request("s1", "app", ""))
 	n.write("k8s.io/s1_sandbox:s1.state", `{"status":"pau`, 0o600)
 	n.expectNoKillDuringCapture(service, next)
+}
+
+func TestARefusedKillWhoseNoteComesLateTakesItBack(t *testing.T) {
+	n, next := newNode(t), &gvisor{}
+	service, _ := n.open(next, n.request("s1", "app", ""))
+	n.startSentry("s1", "running")
+	n.capture("s1")
+	hanging, noted := make(chan struct{}), make(chan struct{})
+	beforeLook := longestLook
+	longestLook, makeNote = 200*time.Millisecond, func(pod, container string) (bool, error) {
+		<-hanging
+		defer close(noted)
+		return noteKill(pod, container)
+	}
+	t.Cleanup(func() { longestLook, makeNote = beforeLook, noteKill })
+	request := &task.KillRequest{ID: "s1-app", Signal: 15}
+	if _, err := service.Kill(inKubernetes, request); !errors.Is(err, errSilent) || len(next.calls) != 0 {
+		t.Errorf("gVisor got %q, %v", next.calls, err)
+	}
+	close(hanging)
+	<-noted
+	for tries := 0; isNoted("s1-app"); tries++ {
+		if tries == 500 {
+			t.Fatal("a kill that was refused leaves a note")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestALateNoteStaysIfAnotherKillWasNotRefused(t *testing.T) {
+	n := newNode(t)
+	service, _ := n.open(&gvisor{}, n.request("s1", "app", ""))
+	n.startSentry("s1", "running")
+	service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 15})
+	service.takeLateNoteBack(true)
+	if !isNoted("s1-app") {
+		t.Error("the note of the signal that was sent is gone")
+	}
 }

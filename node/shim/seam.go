@@ -104,6 +104,8 @@ type container struct {
 	isLooking atomic.Bool
 	// killing is held while a kill is noted: another one must not count on a note that is taken back.
 	killing sync.Mutex
+	// isToldToEnd: a kill was not refused, so its note stays. It is read and set while killing is held.
+	isToldToEnd bool
 }
 
 // Create creates the container, and remembers its sentry. If it fails for the container that holds the Pod together, nothing
@@ -250,11 +252,12 @@ func (c *container) noteAndLook(ctx context.Context) (isPaused bool, err error) 
 	}
 	if (isPaused || isUnclear || noteErr != nil) && c.isBeingCaptured() {
 		refused := fmt.Errorf("the memory of the Pod %s is being written, try again later", c.pod)
-		if isNew {
+		if isNew && !c.isToldToEnd {
 			return false, errors.Join(refused, c.forgetKill())
 		}
 		return false, errors.Join(refused, noteErr)
 	}
+	c.isToldToEnd = true
 	if noteErr != nil {
 		log.G(ctx).Warnf("container %s: cannot note that it was told to end: %v", c.id, noteErr)
 	}

@@ -122,26 +122,36 @@ var looksAtOnce = make(chan struct{}, mostLooksAtOnce)
 
 // answerInTime asks the store. A look that has not ended in time goes on, and nobody waits for it.
 func answerInTime[T any](look func() (T, error)) (found T, err error) {
+	return answerInTimeOr(look, func(T) {})
+}
+
+// answerInTimeOr is for a look that leaves something: late gets what was found after nobody waited any more.
+func answerInTimeOr[T any](look func() (T, error), late func(found T)) (found T, err error) {
 	type answer struct {
 		found T
 		err   error
 	}
-	late := time.After(longestLook)
+	limit := time.After(longestLook)
 	select {
 	case looksAtOnce <- struct{}{}:
-	case <-late:
+	case <-limit:
 		return found, errSilent
 	}
-	answers := make(chan answer, 1)
+	answers, gone := make(chan answer), make(chan struct{})
 	go func() {
-		defer func() { <-looksAtOnce }()
 		found, err := look()
-		answers <- answer{found, err}
+		<-looksAtOnce
+		select {
+		case answers <- answer{found, err}:
+		case <-gone:
+			late(found)
+		}
 	}()
 	select {
 	case got := <-answers:
 		return got.found, got.err
-	case <-late:
+	case <-limit:
+		close(gone)
 		return found, errSilent
 	}
 }
