@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHashAnnotation } from "../../../api/rules/keys.ts";
 import { nodeName } from "../../../cluster/network.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -36,7 +37,8 @@ async function openPod() {
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: sandboxUID, controller: true };
   const ownedCounter = (image?: string) => {
     const pod = counter(image);
-    return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+    const annotations = { ...pod.metadata.annotations, [runHashAnnotation]: "h" };
+    return { ...pod, metadata: { ...pod.metadata, annotations, ownerReferences: [owner] } };
   };
   const start = (image?: string) =>
     image
