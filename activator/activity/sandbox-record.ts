@@ -1,32 +1,23 @@
 import type { SandboxIdentity, WakeReport } from "../../api/between-programs/drain-protocol.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
+import { SmallMap } from "../../lib/data/small-map.ts";
 import { TurnoverSet } from "../../lib/data/turnover.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
-/** Counts per Pod UID. Nearly always one Pod is counted, without a table: each request would have V8 replace that. */
+/** Counts per Pod UID. Nearly always one Pod is counted: V8 would replace the table of a Map twice for each request. */
 class PodCounts {
-  #pod = "";
-  #count = 0;
-  #others: Map<string, number> | undefined;
+  readonly #counts = new SmallMap<string, number>();
   total = 0;
 
   of(podUid: string): number {
-    return podUid === this.#pod ? this.#count : (this.#others?.get(podUid) ?? 0);
+    return this.#counts.get(podUid) ?? 0;
   }
 
   add(podUid: string, difference: 1 | -1): void {
     this.total += difference;
-    if (this.#count === 0 && !this.#others?.has(podUid)) this.#pod = podUid;
-    if (podUid === this.#pod) this.#count += difference;
-    else this.#addOther(podUid, difference);
-  }
-
-  #addOther(podUid: string, difference: 1 | -1): void {
-    const others = this.#others ?? new Map<string, number>();
-    const count = (others.get(podUid) ?? 0) + difference;
-    if (count === 0) others.delete(podUid);
-    else others.set(podUid, count);
-    this.#others = others.size === 0 ? undefined : others;
+    const count = this.of(podUid) + difference;
+    if (count === 0) this.#counts.delete(podUid);
+    else this.#counts.set(podUid, count);
   }
 }
 
